@@ -12,8 +12,9 @@ import pytest
 from exported import of, rows, run
 
 import factories
+from fabricheck.core.text import moment
 from fabricheck.results import export
-from fabricheck.results.table import columns, moment
+from fabricheck.results.table import columns
 from full_disk import files_of_at_most
 
 ROOT = Path(__file__).parents[2]

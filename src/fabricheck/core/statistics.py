@@ -10,9 +10,7 @@ import functools
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
-
-#: The fewest samples whose order statistics bound the median with 95 % confidence.
-FEWEST_FOR_INTERVAL = 6
+from statistics import median as median
 
 #: The standard deviation of normal values in median absolute deviations.
 NORMAL = 1.4826
@@ -22,12 +20,6 @@ MEDIAN_WIDER = math.sqrt(math.pi / 2)
 
 #: The share of the data's worth that a median absolute deviation uses of normal values.
 MAD_EFFICIENCY = 0.37
-
-
-def median(samples: Sequence[float]) -> float:
-    """Return the median in the samples' unit; of an even number, the mean of the middle two."""
-    ordered, half = sorted(samples), len(samples) // 2
-    return ordered[half] if len(samples) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
 def mad(samples: Sequence[float]) -> float:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidFile, NotFoundError
@@ -54,6 +55,15 @@ def ranges(indices: Iterable[int]) -> str:
     if len(parts) > MOST_PARTS:
         return f"{parts[0]},{parts[1]},..,{parts[-1]} ({sum(map(len, runs))})"
     return ",".join(parts)
+
+
+def moment(text: str) -> datetime | None:
+    """Return a date and time with a time zone in UTC; None for any other text."""
+    try:
+        found = datetime.fromisoformat(text)
+        return found.astimezone(UTC) if found.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
 
 
 def read_text(path: Path) -> str:

@@ -2,7 +2,8 @@
 
 The programs that write documents are tested with the suite, so their form is not checked again.
 Checked is what a wrong machine, a damaged file or a document of another run would show: clocks,
-medians, noise, that data was verified, and that what a document refers to is in it.
+medians, that data of a good outcome was verified and is not too noisy, and that what a document
+refers to is in it.
 """
 
 from __future__ import annotations
@@ -11,8 +12,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Iterator
-from datetime import datetime
+from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, cast
 
@@ -22,7 +22,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from fabricheck.core import models, statistics
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
 from fabricheck.core.show import cut
-from fabricheck.core.text import read_text
+from fabricheck.core.text import moment, read_text
 from fabricheck.core.vocabulary import REACHED_THE_END, Clock
 from fabricheck.results.model import ResultDocument, RoundsMember, Series
 from fabricheck.results.series import is_from_tool, is_too_noisy
@@ -156,12 +156,8 @@ def _reason(error: jsonschema_rs.ValidationError) -> str:
     return cut(" ".join(said.split()), _LONGEST_EXCERPT) + kinds
 
 
-#: Largest relative difference between a stated and a recomputed value: decimal rounding only.
+#: Largest relative difference between a stated and a recomputed median: decimal rounding only.
 TOLERANCE = 1e-6
-
-#: Largest difference from 1 of the host clock's ratio that counts as agreement.
-HOST_CLOCK_AGREES = 0.02
-
 
 #: Places, as JSON paths, and reasons.
 Findings = Iterator[tuple[str, str]]
@@ -174,17 +170,20 @@ def contradictions(document: ResultDocument) -> Findings:
     yield from _state(document)
     if (rounds := document.get("rounds")) is not None:
         yield from _rounds(rounds, len(document.get("ranks") or ()))
+    there: dict[str, Container[int]] = {
+        "device": {device["index"] for device in document["devices"]},
+        "NUMA domain": {domain["index"] for domain in document["host"]["numa_domains"]},
+    }
+    if not is_from_tool(document):  # each launch of a tool has its own ranks, which no list has
+        there["rank"] = range(len(document.get("ranks") or ()))
     good = document["outcome"]["status"] == "good"
-    simulated = document["clock"] == "simulated"
     for index, series in enumerate(document["series"]):
-        for field, reason in (
-            *_references(series, document),
-            *_statistics(series),
-            *_host_clock(series, simulated),
-            *_verification(series, good),
-        ):
+        for field, reason in (*_references(series, there), *_samples(series)):
             yield f"$.series[{index}].{field}", reason
-    yield from _noise(document)
+        if series["host_clock"] is not None and document["clock"] == "simulated":
+            yield f"$.series[{index}].host_clock", "is set, but the clock is simulated"
+        for field, reason in _not_good(series) if good else ():
+            yield f"$.series[{index}].{field}", f"{reason}, but the outcome is good"
 
 
 def _run(document: ResultDocument) -> Findings:
@@ -204,15 +203,10 @@ def _run(document: ResultDocument) -> Findings:
     if node is None and document["clock"] == "simulated" and status == "good":
         yield "$.node", "is missing, but the clock is simulated"
     for field, time in (("started", document["started"]), ("finished", document["finished"])):
-        if time is not None and not _is_time(time):
+        if time is not None and moment(time) is None:
             yield f"$.{field}", f"{time!r} is not a date and time with a time zone"
     if status == "good" and not _has_results(document):
         yield "$.series", "is empty, but the outcome is good: no data was compared"
-    wrong = any(series["verification"]["errors"] for series in document["series"])
-    wrong = wrong or (rounds is not None and bool(rounds["wrong"]))
-    # A third-party tool reports wrong data for the whole run, not for one series.
-    if status == "wrong-data" and not wrong and not is_from_tool(document):
-        yield "$.outcome.status", "is wrong-data, but no series has a verification error"
     if status == "good" and rounds is not None and rounds["wrong"]:
         yield "$.rounds.wrong", "is not empty, but the outcome is good"
 
@@ -226,15 +220,6 @@ def _has_results(document: ResultDocument) -> bool:
         or (rounds is not None and rounds["bytes_checked"])
         or (document["program"]["name"] == "affinity" and document.get("ranks") is not None)
     )
-
-
-def _is_time(text: str) -> bool:
-    # Before Python 3.11 fromisoformat does not take the Z of UTC.
-    text = text[:-1] + "+00:00" if text.endswith(("Z", "z")) else text
-    try:
-        return datetime.fromisoformat(text).tzinfo is not None
-    except ValueError:
-        return False
 
 
 def _devices_and_ranks(document: ResultDocument) -> Findings:
@@ -257,7 +242,7 @@ def _state(document: ResultDocument) -> Findings:
     for side, snapshot in (("before", state["before"]), ("after", state["after"])):
         if snapshot is None:
             continue
-        if not _is_time(snapshot["at"]):
+        if moment(snapshot["at"]) is None:
             reason = f"{snapshot['at']!r} is not a date and time with a time zone"
             yield f"$.state.{side}.at", reason
         seen: set[int] = set()
@@ -270,30 +255,24 @@ def _state(document: ResultDocument) -> Findings:
         known, among = seen, "in the snapshot before the run"
 
 
-def _references(series: Series, document: ResultDocument) -> Findings:
-    """Yield devices, NUMA domains and ranks of a series that the document does not have."""
-    devices = {device["index"] for device in document["devices"]}
-    domains = {domain["index"] for domain in document["host"]["numa_domains"]}
-    named = [(f"device_set[{index}]", device) for index, device in enumerate(series["device_set"])]
-    named += [("device", device) for device in [series["device"]] if device is not None]
-    places = (("source", series["source"]), ("destination", series["destination"]))
-    for side, place in places:
-        if place["device"] is not None:
-            named.append((f"{side}.device", place["device"]))
-        if place["numa_domain"] is not None and place["numa_domain"] not in domains:
-            reason = f"NUMA domain {place['numa_domain']} is not among the host's"
-            yield f"{side}.numa_domain", reason
-    for field, device in named:
-        if device not in devices:
-            yield field, f"device {device} is not among the document's devices"
-    ranks = series.get("ranks") or ()
+def _references(series: Series, there: Mapping[str, Container[int]]) -> Findings:
+    """Yield devices, NUMA domains and ranks of a series that the document does not have.
+
+    :param there: those that it has, by their noun.
+    """
+    sides = (("source", series["source"]), ("destination", series["destination"]))
+    ranks = series.get("ranks") or []
+    named: list[tuple[str, str, int | None]] = [("device", "device", series["device"])]
+    named += [(f"device_set[{at}]", "device", one) for at, one in enumerate(series["device_set"])]
+    named += [(f"{side}.device", "device", place["device"]) for side, place in sides]
+    named += [(f"{side}.numa_domain", "NUMA domain", place["numa_domain"]) for side, place in sides]
+    named += [("ranks", "rank", rank) for rank in ranks if "rank" in there]
+    for field, noun, number in named:
+        if number is not None and number not in there[noun]:
+            yield field, f"{noun} {number} is not among the document's {noun}s"
     for field, members in (("device_set", series["device_set"]), ("ranks", ranks)):
         if len(set(members)) != len(members):
             yield field, "names a member twice"
-    # Each launch of a third-party tool has its own ranks, which no list has.
-    for rank in () if is_from_tool(document) else ranks:
-        if rank >= len(document.get("ranks") or ()):
-            yield "ranks", f"rank {rank} is not among the document's ranks"
 
 
 def _rounds(rounds: RoundsMember, ranks: int) -> Findings:
@@ -304,24 +283,23 @@ def _rounds(rounds: RoundsMember, ranks: int) -> Findings:
             if rank >= ranks:
                 reason = f"rank {rank} is not among the document's ranks"
                 yield f"$.rounds.nodes[{number}].ranks", reason
-    for number, measured in enumerate(rounds["rounds"]):
-        for index, pair in enumerate(measured["pairs"]):
-            for node_index in pair:
-                if node_index >= len(nics):
-                    reason = f"node {node_index} is not among the nodes"
-                    yield f"$.rounds.rounds[{number}].pairs[{index}]", reason
-    named = [("suspects", n, [one["node"]], one["nic"]) for n, one in enumerate(rounds["suspects"])]
-    named += [("low_pairs", n, pair, None) for n, pair in enumerate(rounds["low_pairs"])]
-    named += [("failed", n, one["nodes"], one["nic"]) for n, one in enumerate(rounds["failed"])]
-    named += [
-        ("wrong", n, [one["from"], one["to"]], one["nic"]) for n, one in enumerate(rounds["wrong"])
-    ]
-    for member, number, nodes, nic in named:
+    named: list[tuple[str, Sequence[int], int | None]] = [
+        *((f"rounds[{n}].pairs[{index}]", pair, None)
+          for n, measured in enumerate(rounds["rounds"])
+          for index, pair in enumerate(measured["pairs"])),
+        *((f"suspects[{n}]", [one["node"]], one["nic"])
+          for n, one in enumerate(rounds["suspects"])),
+        *((f"low_pairs[{n}]", pair, None) for n, pair in enumerate(rounds["low_pairs"])),
+        *((f"failed[{n}]", one["nodes"], one["nic"]) for n, one in enumerate(rounds["failed"])),
+        *((f"wrong[{n}]", [one["from"], one["to"]], one["nic"])
+          for n, one in enumerate(rounds["wrong"])),
+    ]  # fmt: skip
+    for place, nodes, nic in named:
         if any(one >= len(nics) or (nic is not None and nic >= nics[one]) for one in nodes):
-            yield f"$.rounds.{member}[{number}]", "is not among the nodes and their NICs"
+            yield f"$.rounds.{place}", "is not among the nodes and their NICs"
 
 
-def _statistics(series: Series) -> Findings:
+def _samples(series: Series) -> Findings:
     samples = series["samples"]
     if min(samples) <= 0:
         index, sample = next(each for each in enumerate(samples) if each[1] <= 0)
@@ -332,45 +310,12 @@ def _statistics(series: Series) -> Findings:
         yield "median", f"is {series['median']:.9g}, but the samples give {median:.9g}"
 
 
-def _host_clock(series: Series, simulated: bool) -> Findings:
-    clock = series["host_clock"]
-    if clock is None:
-        return
-    if simulated:
-        yield "host_clock", "is set, but the clock is simulated"
-        return
-    ratio = clock["median"] / series["median"]
-    if not math.isclose(clock["ratio"], ratio, rel_tol=TOLERANCE):
-        yield "host_clock.ratio", f"is {clock['ratio']:.9g}, but the medians give {ratio:.9g}"
-    difference = abs(clock["ratio"] - 1)
-    at_the_edge = math.isclose(difference, HOST_CLOCK_AGREES, rel_tol=TOLERANCE)
-    if clock["agrees"] != (difference <= HOST_CLOCK_AGREES) and not at_the_edge:
-        yield "host_clock.agrees", f"contradicts the ratio {clock['ratio']:.6g}"
-
-
-def _verification(series: Series, good: bool) -> Findings:
-    verification = series["verification"]
-    if good and verification["errors"]:
-        yield "verification.errors", f"is {verification['errors']}, but the outcome is good"
-    if good and not verification["bytes_checked"]:
-        yield "verification.bytes_checked", "is 0, but the outcome is good: no data was verified"
-
-
-def _noise(document: ResultDocument) -> Findings:
-    # The noise limit is an option of the run, so noise can be recomputed from the document.
-    limit = document["options"].get("noise_limit")
-    for index, series in enumerate(document["series"]):
-        width = series["relative_half_width"]
-        if width is None or not isinstance(limit, (int, float)):
-            continue
-        if series["noisy"] != (width > limit):
-            noisy = str(series["noisy"]).lower()
-            yield f"$.series[{index}].noisy", f"is {noisy} at {width:.3g} with the limit {limit:g}"
-    judged = [index for index, series in enumerate(document["series"]) if is_too_noisy(series)]
-    status = document["outcome"]["status"]
-    if status == "good" and judged:
-        yield f"$.series[{judged[0]}].noisy", "is true beyond the caches, but the outcome is good"
-    # Older programs judged every share.
-    noisy_series = any(one["noisy"] and one["regime"] == "memory" for one in document["series"])
-    if status == "too-noisy" and not noisy_series:
-        yield "$.outcome.status", "is too-noisy, but no series beyond the caches is noisy"
+def _not_good(series: Series) -> Findings:
+    """Yield what no series of a good outcome is."""
+    errors = series["verification"]["errors"]
+    if errors:
+        yield "verification.errors", f"is {errors}"
+    if not series["verification"]["bytes_checked"]:
+        yield "verification.bytes_checked", "is 0, so that no data was verified"
+    if is_too_noisy(series):
+        yield "noisy", "is true beyond the caches"

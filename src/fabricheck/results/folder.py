@@ -11,7 +11,7 @@ from pathlib import Path
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
-from fabricheck.core.text import printable
+from fabricheck.core.text import moment, printable
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import requested_nodes
 from fabricheck.results.document import read_head
@@ -24,7 +24,6 @@ from fabricheck.results.session import (
     Session,
     read_report,
 )
-from fabricheck.results.table import moment
 
 #: Seconds by which a document may lie outside its session's times: rounding on the same host,
 #: clocks that differ on another one.

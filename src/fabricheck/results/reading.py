@@ -10,7 +10,6 @@ import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from functools import cached_property
 from pathlib import Path
 
@@ -18,6 +17,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several
 from fabricheck.core.show import listed
+from fabricheck.core.text import moment
 from fabricheck.results import archive, requested_nodes, session_checks
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import (
@@ -196,8 +196,8 @@ class Source:
         """When it began, in s since 1970; 0 where unknown."""
         if self.reported is not None:
             return self.session.start
-        times = (entry.document["started"] for entry in self.entries if entry.document is not None)
-        return min((datetime.fromisoformat(time).timestamp() for time in times), default=0.0)
+        times = (moment(entry.document["started"]) for entry in self.entries if entry.document)
+        return min((time.timestamp() for time in times if time is not None), default=0.0)
 
     def _may_take(self, case: Case) -> bool:
         """Whether a case may be on the chosen nodes: its document may yet tell its node."""

@@ -6,8 +6,6 @@ writes their names beside the results, before anything is measured.
 
 from __future__ import annotations
 
-import contextlib
-import re
 from collections.abc import Callable, Collection, Iterable
 from datetime import datetime
 from pathlib import Path
@@ -18,6 +16,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.models import StrictModel, read_model
+from fabricheck.core.text import moment
 from fabricheck.core.whole_files import write_whole
 
 #: The file, in the folder of a session's outputs or in that of a job over many nodes.
@@ -32,12 +31,10 @@ CHOSEN_OF_NETWORK = ("-t", "^network$")
 
 def _written_out(given: Any) -> Any:
     # Pydantic takes a number as seconds since 1970, even the rest of a cut date.
-    if isinstance(given, str) and re.match(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T", given):
-        with contextlib.suppress(ValueError):
-            return datetime.fromisoformat(given.replace("Z", "+00:00"))
-    if isinstance(given, datetime):
-        return given
-    raise ValueError("it is not a date and time")
+    found = moment(given) if isinstance(given, str) else given
+    if not isinstance(found, datetime):
+        raise ValueError("it is not a date and time")
+    return found
 
 
 class _Begun(Protocol):

@@ -18,6 +18,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
+from fabricheck.core.text import moment
 from fabricheck.core.vocabulary import (
     BETTER,
     ENGINE_SWITCHES,
@@ -523,7 +524,7 @@ def _of_session(session: Session | None) -> dict[str, Any]:
     return {
         "session": session.uuid,
         "session_id": session.id,
-        "session_start": moment(session.start),
+        "session_start": datetime.fromtimestamp(session.start, UTC),
     }
 
 
@@ -849,7 +850,7 @@ def nodes(
     """
     there = set(present)
     system, _, partition = (requested.partition or "").partition(":")
-    common = {"session_start": moment(requested.started.timestamp())} | _of_session(session)
+    common = {"session_start": requested.started} | _of_session(session)
     for name, node in requested.measured.items():
         state = node.state and f"{node.state}{f' ({node.because})' if node.because else ''}"
         yield Node(
@@ -860,16 +861,6 @@ def nodes(
             result=PRESENT if name in there else LOST,
             reason="; ".join(filter(None, [state, node.said])),
         )
-
-
-def moment(value: str | float) -> datetime | None:
-    """Return a time in UTC, from RFC 3339 or seconds since the epoch; None where it is neither."""
-    try:
-        if isinstance(value, str):
-            return datetime.fromisoformat(value.replace("Z", "+00:00")).astimezone(UTC)
-        return datetime.fromtimestamp(value, UTC)
-    except (ValueError, OverflowError):
-        return None
 
 
 def select(rows: Iterable[Series], **fields: Any) -> list[Series]:
