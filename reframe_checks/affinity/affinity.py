@@ -2,7 +2,7 @@
 
 import reframe as rfm
 
-from fabricheck.rfm.affinity import AffinityCheck, SiteAffinityCheck
+from fabricheck.rfm.findings import AffinityCheck, SiteAffinityCheck
 
 
 @rfm.simple_test

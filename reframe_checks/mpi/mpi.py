@@ -3,7 +3,7 @@
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON
-from fabricheck.rfm.messages import (
+from fabricheck.rfm.ranks import (
     ELEMENT_BYTES,
     BestFirstCheck,
     MpiCheck,

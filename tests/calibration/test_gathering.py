@@ -8,7 +8,7 @@ import pytest
 import factories
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.judge.calibration.gathering import Value, gather, middle, missing
-from fabricheck.rfm.bounds import Bound
+from fabricheck.rfm.acceptance import Bound
 from repeated_sessions import PARTITION, measured, several
 
 COPY = {"copy_worst": 100.0}

@@ -7,7 +7,7 @@ import json
 import factories
 from fabricheck.node import load as load_node
 from fabricheck.results import document
-from fabricheck.rfm.bounds import node_bound
+from fabricheck.rfm.acceptance import node_bound
 
 BY_TOOL = {"bytes_checked": 1 << 20, "errors": 0, "first_mismatch": None, "by": "tool"}
 ON_HOST = factories.place("host-pageable", None)

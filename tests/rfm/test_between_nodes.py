@@ -7,7 +7,7 @@ import pytest
 import factories
 from fabricheck.node import load
 from fabricheck.references.published import FILE, OWN_FOLDER, at
-from fabricheck.rfm import bounds, relative
+from fabricheck.rfm import acceptance, relative
 from fabricheck.rfm.metrics import Metric
 from peer_percents import percents
 
@@ -64,15 +64,15 @@ BOTH = {"operation": "bandwidth-both", "direction": "both-ways"}
     ],
 )
 def test_messages_are_bounded_by_the_nics(series, ranks, value, how):
-    bound = bounds.node_bound(MI250X, series, ranks)
+    bound = acceptance.node_bound(MI250X, series, ranks)
     assert (bound.value, bound.origin) == (value, "derived")
     assert how in bound.how
 
 
 def test_a_node_without_nics_has_no_bound_and_a_latency_is_positive():
-    assert bounds.node_bound(load("h200"), message([0, 4])) is None
+    assert acceptance.node_bound(load("h200"), message([0, 4])) is None
     latency = message([0, 4], unit="us", better="lower", operation="latency")
-    assert bounds.node_bound(MI250X, latency).value == 0
+    assert acceptance.node_bound(MI250X, latency).value == 0
 
 
 @pytest.mark.parametrize(
@@ -83,21 +83,21 @@ def test_a_node_without_nics_has_no_bound_and_a_latency_is_positive():
 def test_the_bus_of_a_collective_may_exceed_the_nics_and_its_bytes_may_not(operation, ranks, value):
     series = message(range(ranks), operation=operation, direction="collective",
                      bytes_counted="bus", engine="rccl")  # fmt: skip
-    assert bounds.node_bound(MI250X, series).value == value
+    assert acceptance.node_bound(MI250X, series).value == value
 
 
 @pytest.mark.parametrize("record", ["lumirfm-rccl-2n", "cscs-mi200-allreduce"])
 def test_published_collectives_of_two_nodes_are_within_the_bound(record):
     series = message(range(16), operation="allreduce", direction="collective",
                      bytes_counted="bus", engine="rccl")  # fmt: skip
-    assert DATA.record(record).value <= bounds.node_bound(MI250X, series).value
+    assert DATA.record(record).value <= acceptance.node_bound(MI250X, series).value
 
 
 def test_a_rate_above_its_nic_is_impossible():
     figure = relative.Figure(Metric("bandwidth_worst"), 26.0, (message([0, 4], 26.0),), ())
     ranks = [rank(0, "cxi0")]
-    faults = bounds.figure_faults(
-        factories.document(), [figure], lambda one: bounds.node_bound(MI250X, one, ranks)
+    faults = acceptance.figure_faults(
+        factories.document(), [figure], lambda one: acceptance.node_bound(MI250X, one, ranks)
     )
     (fault,) = faults
     assert "reported 26 GB/s, above the derived physical bound of 25 GB/s" in fault

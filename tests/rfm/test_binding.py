@@ -9,7 +9,7 @@ from stand_ins import findings_figure
 
 from fabricheck.node import load
 from fabricheck.results.model import describe_ranks
-from fabricheck.rfm.affinity import AffinityCheck, misplaced
+from fabricheck.rfm.findings import AffinityCheck, misplaced
 from fabricheck.rfm.metrics import MetricError
 
 MI250X = load("mi250x")

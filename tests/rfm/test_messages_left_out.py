@@ -6,7 +6,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from fabricheck.rfm.messages import MpiCheck
+from fabricheck.rfm.ranks import MpiCheck
 
 TRIAL = Path(__file__).resolve().parents[1] / "outputs/h200/two-devices-mpi/mpi_trial.json"
 

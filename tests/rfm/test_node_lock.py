@@ -13,13 +13,13 @@ import time
 import pytest
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.rfm import node_lock
+from fabricheck.rfm import guard
 
 HOLD = """
 import sys, pathlib
-from fabricheck.rfm import node_lock
-node_lock.FOLDERS = (pathlib.Path(sys.argv[1]),)
-with node_lock.held(sys.argv[2] == "", (1,) if sys.argv[2] else (), print):
+from fabricheck.rfm import guard
+guard.LOCK_FOLDERS = (pathlib.Path(sys.argv[1]),)
+with guard.held_nodes(sys.argv[2] == "", (1,) if sys.argv[2] else (), print):
     print("locked", flush=True)
     sys.stdin.read()
 """
@@ -48,12 +48,12 @@ def hold(folder, node=""):
 
 def here(say):
     """Hold the lock of this machine, as a session without Slurm does."""
-    return node_lock.held(here=True, stepping=(), say=say)
+    return guard.held_nodes(here=True, stepping=(), say=say)
 
 
 def by_steps(say):
     """Hold the lock of the node that the environment tells."""
-    return node_lock.held(here=False, stepping=(1,), say=say)
+    return guard.held_nodes(here=False, stepping=(1,), say=say)
 
 
 @pytest.fixture
@@ -61,7 +61,7 @@ def other(tmp_path, monkeypatch):
     """Start another process that holds the lock."""
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(node_lock, "FOLDERS", (folder,))
+    monkeypatch.setattr(guard, "LOCK_FOLDERS", (folder,))
     started = []
 
     def start(node=""):
@@ -117,9 +117,9 @@ def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, envir
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
-    with node_lock.held(here=True, stepping=(1,), say=pytest.fail):
-        names = sorted(file.name for file in node_lock.FOLDERS[0].iterdir())
-    assert names == [node_lock.NAME.format(name) for name in ("node-node2", "this-node")]
+    with guard.held_nodes(here=True, stepping=(1,), say=pytest.fail):
+        names = sorted(file.name for file in guard.LOCK_FOLDERS[0].iterdir())
+    assert names == [guard.LOCK_NAME.format(name) for name in ("node-node2", "this-node")]
 
 
 def test_other_nodes_are_measured_at_the_same_time(other, monkeypatch):
@@ -145,7 +145,7 @@ def test_a_killed_session_leaves_nothing_locked(other):
 def test_the_lock_is_given_back_and_held_in_between(other):
     said = []
     with here(said.append):
-        (file,) = node_lock.FOLDERS[0].iterdir()
+        (file,) = guard.LOCK_FOLDERS[0].iterdir()
         descriptor = os.open(file, os.O_RDONLY)
         with pytest.raises(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -158,14 +158,14 @@ def test_other_users_can_take_it_whatever_the_umask(other):
     before = os.umask(0o077)
     try:
         with here(print):
-            (file,) = node_lock.FOLDERS[0].iterdir()
+            (file,) = guard.LOCK_FOLDERS[0].iterdir()
             assert file.stat().st_mode & 0o777 == 0o644
     finally:
         os.umask(before)
 
 
 def test_a_lock_that_can_not_be_opened_is_named(other):
-    file = node_lock.FOLDERS[0] / node_lock.NAME.format(node_lock.THIS_NODE)
+    file = guard.LOCK_FOLDERS[0] / guard.LOCK_NAME.format(guard.THIS_NODE)
     file.symlink_to("elsewhere")
     sentence = f"lock of this node, {file}, cannot be opened"
     with pytest.raises(ReframeError, match=sentence), here(print):
@@ -173,7 +173,7 @@ def test_a_lock_that_can_not_be_opened_is_named(other):
 
 
 def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(node_lock, "FOLDERS", (tmp_path / "none",))
+    monkeypatch.setattr(guard, "LOCK_FOLDERS", (tmp_path / "none",))
     with pytest.raises(ReframeError, match="none is writable"), here(print):
         pass
 
@@ -181,7 +181,7 @@ def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, monkeypatch):
     process = hold(suite.programs)
-    held = node_lock.held
+    held = guard.held_nodes
     ends = []
 
     @contextlib.contextmanager
@@ -196,7 +196,7 @@ def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, mon
             process.stdin.close()
             yield
 
-    monkeypatch.setattr(node_lock, "held", then_end_the_other)
+    monkeypatch.setattr(guard, "held_nodes", then_end_the_other)
     outcome = suite("-r", "-n", "stream_local")
     process.kill()
     process.wait()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabricheck.node import load
-from fabricheck.rfm.messages import best_first
+from fabricheck.rfm.ranks import best_first
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from reframe.core.exceptions import SanityError
 
 import factories
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.rfm import bounds, guard, host, on_partition
+from fabricheck.rfm import acceptance, guard, host, on_partition
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, where_measured
 from fabricheck.site import sites
 
@@ -216,8 +216,8 @@ def faults(value, unit="GB/s", role="single", **bound):
     said = document(series)
     over = () if role == "sum" else ("device",)
     figure = evaluate(said, Metric("m", COPY, over, unit=unit), {"device": [1]})
-    limit = bounds.Bound(100.0, "derived", "a formula", **bound)
-    return list(bounds.figure_faults(said, [figure], lambda one: limit))
+    limit = acceptance.Bound(100.0, "derived", "a formula", **bound)
+    return list(acceptance.figure_faults(said, [figure], lambda one: limit))
 
 
 def test_values_outside_physics():
@@ -244,7 +244,7 @@ def test_a_sum_has_the_bound_of_its_devices_where_each_has_its_own():
 
 
 def test_a_bound_on_read_and_written_bytes_is_half_for_a_copy_counted_once():
-    bound = bounds.Bound(100.0, "derived", "a formula", bytes_counted="read+write")
+    bound = acceptance.Bound(100.0, "derived", "a formula", bytes_counted="read+write")
     for value, counted, wrong in (
         (51.0, "once", True),
         (49.0, "once", False),
@@ -253,16 +253,16 @@ def test_a_bound_on_read_and_written_bytes_is_half_for_a_copy_counted_once():
         series = of_device(0, value, bytes_counted=counted)
         said = document(series)
         figure = evaluate(said, Metric("m", COPY), {"device": [0]})
-        assert len(list(bounds.figure_faults(said, [figure], lambda one: bound))) == wrong
+        assert len(list(acceptance.figure_faults(said, [figure], lambda one: bound))) == wrong
 
 
 def test_a_unit_without_a_bound():
     said = document(*THREE)
     figure = evaluate(said, Metric("m", COPY), {"device": [0]})
-    (fault,) = bounds.figure_faults(said, [figure], lambda one: None)
+    (fault,) = acceptance.figure_faults(said, [figure], lambda one: None)
     assert fault.endswith("but the partition states no physical bound in that unit.")
     # As where a node model does not know a peak.
-    assert not [*bounds.figure_faults(said, [figure], lambda one: None, may_be_unknown=True)]
+    assert not [*acceptance.figure_faults(said, [figure], lambda one: None, may_be_unknown=True)]
 
 
 def cpu(folder, number, cache="32768K", shared="0-1", hertz="3700000"):

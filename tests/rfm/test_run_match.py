@@ -8,10 +8,10 @@ from datetime import UTC, datetime
 import pytest
 
 import factories
-from fabricheck.rfm import run_match
+from fabricheck.rfm import acceptance
 
 NOW = datetime(2026, 5, 4, 3, 2, 1, tzinfo=UTC)
-REQUESTED = run_match.Requested(
+REQUESTED = acceptance.Requested(
     "stream", "rocm", ("--noise-limit", "0.1"), ("gfx90a", "gfx90a"), NOW.timestamp()
 )
 SIZE = 1 << 28
@@ -42,7 +42,7 @@ def document(*series, **changes):
 def said(*series, **changes):
     content = document(*series, **changes)
     runtime = content["program"]["runtime"]
-    return list(run_match.faults(content, dataclasses.replace(REQUESTED, runtime=runtime)))
+    return list(acceptance.faults(content, dataclasses.replace(REQUESTED, runtime=runtime)))
 
 
 def clock(ratio):
@@ -109,7 +109,7 @@ def mismatched(**changes):
     ],
 )
 def test_reasons_not_to_believe_a_document(wrong, sentence):
-    (fault,) = run_match.faults(document() | wrong, REQUESTED)
+    (fault,) = acceptance.faults(document() | wrong, REQUESTED)
     assert fault.startswith(sentence)
 
 
@@ -203,12 +203,12 @@ def test_clocks_that_agree_or_do_not_matter():
 
 def test_clocks_of_a_sum_are_said():
     total = good(role="sum", device=None, device_set=[0, 1], **clock(0.8))
-    (remark,) = run_match.clock_remarks(document(total))
+    (remark,) = acceptance.clock_remarks(document(total))
     assert remark == (
         "Copy of 268435456 bytes by devices 0 and 1 of node nid001: the host's clock gives 0.8 of "
         "the devices' 100 GB/s."
     )
-    assert list(run_match.clock_remarks(document(total | clock(0.95), good(**clock(0.5))))) == []
+    assert list(acceptance.clock_remarks(document(total | clock(0.95), good(**clock(0.5))))) == []
 
 
 BUSY = factories.state(others=factories.host_use(15.8, loops=5))
@@ -217,7 +217,7 @@ BUSY = factories.state(others=factories.host_use(15.8, loops=5))
 def test_host_that_is_late_because_others_keep_it_busy_is_no_fault():
     for late in (good(**clock(0.5)), good(**clock(1.8), unit="us")):
         assert said(late, state=BUSY, duration_s=10.0) == []
-        (remark,) = run_match.clock_remarks(document(late, state=BUSY, duration_s=10.0))
+        (remark,) = acceptance.clock_remarks(document(late, state=BUSY, duration_s=10.0))
         assert remark.endswith(
             ": the host was late, as others kept 15.8 of 16 cores busy meanwhile, 5.0 of them "
             "bash of user root (5 processes)."
@@ -227,13 +227,13 @@ def test_host_that_is_late_because_others_keep_it_busy_is_no_fault():
 def test_host_that_is_early_is_a_fault_however_busy_it_is():
     early = good(**clock(1.5))
     assert len(said(early, state=BUSY, duration_s=10.0)) == 1
-    assert not list(run_match.clock_remarks(document(early, state=BUSY, duration_s=10.0)))
+    assert not list(acceptance.clock_remarks(document(early, state=BUSY, duration_s=10.0)))
 
 
 def test_host_that_is_late_without_any_cause_is_a_fault():
     quiet = factories.state()
     assert len(said(good(**clock(0.5)), state=quiet, duration_s=10.0)) == 1
-    assert not list(run_match.clock_remarks(document(good(**clock(0.5)), state=quiet,
+    assert not list(acceptance.clock_remarks(document(good(**clock(0.5)), state=quiet,
                                                      duration_s=10.0)))  # fmt: skip
 
 
@@ -284,8 +284,8 @@ HALVED = NODE | {"overlay": {"name": "half-width", "content": {}}}
 )  # fmt: skip
 def test_a_document_of_another_simulated_node(found, wanted, sentence):
     for_node = dataclasses.replace(REQUESTED, node=wanted)
-    assert list(run_match.faults(document(node=found), for_node)) == [sentence]
-    assert list(run_match.faults(document(node=wanted), for_node)) == []
+    assert list(acceptance.faults(document(node=found), for_node)) == [sentence]
+    assert list(acceptance.faults(document(node=wanted), for_node)) == []
 
 
 def test_a_pointer_chase_compares_where_it_arrives():
@@ -298,7 +298,7 @@ def of(program, *arguments, series):
     content = document(*series, arguments=[program, *arguments], clock="simulated",
                        program={"name": program, "runtime": "sim"},
                        options={"samples": 1})  # fmt: skip
-    return list(run_match.faults(content, wanted))
+    return list(acceptance.faults(content, wanted))
 
 
 COPIED = "268435456 bytes by device 0 and NUMA domain 0 of node nid001"

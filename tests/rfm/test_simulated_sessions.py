@@ -17,7 +17,7 @@ from fabricheck.results import reading
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import of_session
-from fabricheck.rfm.bounds import node_bound
+from fabricheck.rfm.acceptance import node_bound
 
 PARTITION = "local:sim-mi250x"
 NODE = load("mi250x")

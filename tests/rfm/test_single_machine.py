@@ -19,8 +19,8 @@ from fabricheck.judge.verdict import judging
 from fabricheck.node import load, node_directory
 from fabricheck.references import calibrated, stated
 from fabricheck.results import reading
-from fabricheck.rfm import bounds
-from fabricheck.rfm.bounds import any_node
+from fabricheck.rfm import acceptance
+from fabricheck.rfm.acceptance import any_node
 from fabricheck.rfm.metrics import Metric
 from fabricheck.site import clusters, this_machine
 
@@ -151,7 +151,7 @@ def test_the_draft_of_two_h100_bounds_memory_by_a_data_sheet_or_not_at_all(tmp_p
     assert [one.name for one in model.link_classes] == ["switch18"]
     copy = factories.series(device=0, device_set=[0])
     copy |= {"source": factories.place("device", 0), "destination": factories.place("device", 0)}
-    bound = bounds.node_bound(model, copy)
+    bound = acceptance.node_bound(model, copy)
     assert (bound and bound.value) == (3350 if known else None)
     shown = CliRunner().invoke(app, ["node", "show", str(file)]).stdout
     assert ("GiB its peak unknown" in " ".join(shown.split())) == (not known)

@@ -6,7 +6,7 @@ import pytest
 from stand_ins import findings_figure
 
 from fabricheck.node import load
-from fabricheck.rfm.affinity import SiteAffinityCheck, misbound, options
+from fabricheck.rfm.findings import SiteAffinityCheck, misbound, options
 from fabricheck.rfm.metrics import MetricError
 
 MI250X = load("mi250x")

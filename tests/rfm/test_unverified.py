@@ -2,8 +2,8 @@
 
 import pytest
 
-from fabricheck.rfm.messages import Unverified, cases
 from fabricheck.rfm.metrics import MetricError
+from fabricheck.rfm.ranks import Unverified, cases
 
 CASES = cases(["exchange", "reduce"], [1, 1009])
 POPULATION = {"cases": CASES, "ranks": range(2)}

@@ -15,7 +15,7 @@ import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory
-from fabricheck.rfm import bounds
+from fabricheck.rfm import acceptance
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
@@ -261,7 +261,7 @@ def test_what_the_driver_does_not_tell_is_unknown_and_not_judged(tmp_path, chang
     copy = factories.series(operation="h2d", device=0, source=factories.place("host-pinned"),
                             destination=factories.place("device", 0))  # fmt: skip
     write = factories.series(device=0, device_set=[0, 1], destination=factories.place("peer", 1))
-    assert [bounds.node_bound(node, one) for one in (copy, write)] == [None, None]
+    assert [acceptance.node_bound(node, one) for one in (copy, write)] == [None, None]
     shown = run("node", "show", str(tmp_path / "mine.yaml")).stdout
     assert "unknown GB/s per direction" in shown and "links4 (unknown): 0-1" in shown
     assert "host_link.peak_gbs = None: unknown (not told by the driver)" in shown

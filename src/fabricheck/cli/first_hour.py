@@ -91,7 +91,7 @@ def _require_node() -> None:
     :raises NotFoundError: outside an allocation, where no driver has devices.
     :raises UsageError: on a login node, with the command to run.
     """
-    from fabricheck.rfm import steps
+    from fabricheck.rfm import slurm
     from fabricheck.run.site_check import Machine
 
     if not Machine().is_compute:
@@ -99,8 +99,8 @@ def _require_node() -> None:
             "No driver has devices here, and SLURM_JOB_ID is not set: run this on the node, "
             "inside an allocation (docs/any-node.md)."
         )
-    measured = steps.nodes(os.environ)
-    if measured and not steps.is_inside(os.environ):
+    measured = slurm.measured_nodes(os.environ)
+    if measured and not slurm.is_inside(os.environ):
         node = measured[0]
         raise UsageError(
             f"This shell is not on {node}, the node of the allocation: run srun --overlap "

@@ -35,15 +35,7 @@ from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.results.session import Failure, MetricResult, missed_limit
-from fabricheck.rfm import (
-    bounds,
-    host,
-    launchers,
-    relative,
-    run_match,
-    slurm,
-    steps,
-)
+from fabricheck.rfm import acceptance, host, launchers, relative, slurm
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition, failed
 from fabricheck.site import this_machine
@@ -228,7 +220,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             {} if known else {metric.name: entries.report_only(metric.unit) for metric in metrics}
         )
         of_rules = {
-            metric.name: metric.rule if known else bounds.any_node(metric, self.node)
+            metric.name: metric.rule if known else acceptance.any_node(metric, self.node)
             for metric in metrics
         }
         self.rules_used = {
@@ -342,7 +334,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self.num_tasks_per_node = self.num_tasks // self.node_count
         launcher = self.job.launcher
         if launcher.registered_name == slurm.STEP_LAUNCHER:
-            of_step = steps.options(self.job, self.num_tasks, self.node_count)
+            of_step = slurm.step_options(self.job, self.num_tasks, self.node_count)
             launcher.options = [*of_step, *launcher.options]
 
     def _command_line(self) -> tuple[str, ...]:
@@ -377,11 +369,11 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             document = load(Path(self.stagedir) / RESULT)
         except FabricheckError as error:
             raise SanityError(f"{self.program} left no usable result: {error}") from None
-        faults = list(run_match.faults(document, self.requested()))
+        faults = list(acceptance.faults(document, self.requested()))
         figures = []
         # A run that ended early, on other devices or with a wrong setting, has no value to judge.
         prevented = document["outcome"]["status"] not in REACHED_THE_END or [
-            *run_match.device_faults(document, self.requested().architectures),
+            *acceptance.device_faults(document, self.requested().architectures),
             *self.wrong_settings(document),
         ]
         for metric in () if prevented else self.judged_metrics():
@@ -392,10 +384,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         ranks = document.get("ranks") or ()
         bound_of = partial(self.physical_bound, ranks=ranks)
         unknown = self.node is not None and bool(self.node.unknown_peaks)
-        beyond = list(bounds.figure_faults(document, figures, bound_of, unknown))
-        doubts = {*run_match.clock_faults(document), *beyond}
+        beyond = list(acceptance.figure_faults(document, figures, bound_of, unknown))
+        doubts = {*acceptance.clock_faults(document), *beyond}
         self._refuse(document, [*faults, *beyond], doubts)
-        for remark in (*run_match.clock_remarks(document), *self._not_bounded(document)):
+        for remark in (*acceptance.clock_remarks(document), *self._not_bounded(document)):
             self.logger.info(f"{self.name}: {remark}")
         self._figures = {
             figure.metric.name: (
@@ -426,11 +418,11 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
         :param doubts: the faults that concern measured values only.
         """
-        wrong_runtime = list(run_match.runtime_faults(document, self.requested()))
+        wrong_runtime = list(acceptance.runtime_faults(document, self.requested()))
         if wrong_runtime:
             # Another folder of programs than meant: its devices say nothing about the node's.
             raise SanityError("\n".join(wrong_runtime))
-        other_devices = list(run_match.device_faults(document, self.requested().architectures))
+        other_devices = list(acceptance.device_faults(document, self.requested().architectures))
         stated = self.device_count if other_devices else None
         why = (
             other_devices_of.explained(document, stated, self.node)
@@ -460,7 +452,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         hidden = host.hidden_caches(document) if beyond else None
         return [hidden] if hidden else []
 
-    def requested(self) -> run_match.Requested:
+    def requested(self) -> acceptance.Requested:
         """Return the required content of the document."""
         return self.request_of(self.program, self._command_line())
 
@@ -471,16 +463,16 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """
         return metric.figure(document, self.population())
 
-    def physical_bound(self, series: Series, ranks: Sequence[Rank] = ()) -> bounds.Bound | None:
+    def physical_bound(self, series: Series, ranks: Sequence[Rank] = ()) -> acceptance.Bound | None:
         """Return a series' physical bound: from the node model, else from the partition.
 
         :param ranks: those of its document.
         """
         node = self.node
         if node:
-            return bounds.node_bound(node, series, ranks)
+            return acceptance.node_bound(node, series, ranks)
         stated = self.extra("physical_bounds").get(series["unit"])
-        return bounds.Bound(**stated) if stated else None
+        return acceptance.Bound(**stated) if stated else None
 
     def _not_bounded(self, document: ResultDocument) -> Iterator[str]:
         """Say that values have no bound where a peak of the node is unknown."""

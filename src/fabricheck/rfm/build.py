@@ -26,8 +26,8 @@ from fabricheck.core.show import first_of
 from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import launchers, run_match
-from fabricheck.rfm.affinity import misplaced
+from fabricheck.rfm import acceptance, launchers
+from fabricheck.rfm.findings import misplaced
 from fabricheck.rfm.on_partition import OnPartition
 from fabricheck.site import software
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
@@ -284,7 +284,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.without_devices:
             yield from _found_devices(document, program, self.runtime)
             return
-        yield from run_match.faults(document, self.request_of(program, arguments))
+        yield from acceptance.faults(document, self.request_of(program, arguments))
         if program == "affinity":
             yield from misplaced(document, self.ranks)
 

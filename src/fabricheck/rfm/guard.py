@@ -1,18 +1,20 @@
 """The session guard: a session that ran nothing, or less than it should, fails.
 
 ReFrame ends with status 0 when no test case is left to run, and has no hook around a session. The
-functions here are called through `reframe_internals`.
+functions here are called through `reframe_internals`. While a session measures a node it holds the
+lock of that node, which ends with its process.
 """
 
 from __future__ import annotations
 
 import atexit
 import contextlib
+import fcntl
 import functools
 import json
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +26,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes, session_checks
 from fabricheck.results.session_checks import PartitionChecks, SessionChecks
-from fabricheck.rfm import distributed, gitlab, node_lock, reframe_internals, slurm, steps
+from fabricheck.rfm import distributed, gitlab, reframe_internals, slurm
 from fabricheck.site import partitions, sets, software
 
 #: The options that select test cases.
@@ -142,7 +144,7 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     slurm.require_own_nodes(used.values())
     slurm.require_allocation(stepping)
     if stepping:
-        steps.forget_own_step(os.environ)
+        slurm.forget_own_step(os.environ)
     if session.nodes is not None:
         distributed.begin(session.nodes, session.chosen(), reframe_internals.option("distribute"))
     here = any(_is_local(one) for name, one in used.items() if name not in stepping)
@@ -152,7 +154,7 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
         for case in testcases
         if case.partition.fullname in stepping
     }
-    with node_lock.held(here=here, stepping=numbers, say=say):
+    with held_nodes(here=here, stepping=numbers, say=say):
         yield
 
 
@@ -466,3 +468,85 @@ def _without_value(passed: Iterable[Any], where: str) -> Iterator[tuple[str, lis
         lacking = [name for name in case.check.perf_variables if name not in valued]
         if lacking and case.partition.fullname == where:
             yield type(case.check).__name__, lacking
+
+
+#: Folders shared by all users of a node; the first existing one holds the lock file.
+LOCK_FOLDERS = (Path("/dev/shm"), Path("/tmp"))
+
+LOCK_NAME = "fabricheck-measures-{}.lock"
+
+#: The part of the lock file's name for the machine that a session without Slurm measures.
+THIS_NODE = "this-node"
+
+
+@contextlib.contextmanager
+def held_nodes(
+    here: bool, stepping: Collection[int], say: Callable[[str], object]
+) -> Iterator[None]:
+    """Hold the locks of the nodes that a session measures, after waiting for other sessions.
+
+    Slurm admits only this job to a node of its allocation, but the job may have two sessions. If
+    the session runs on the node itself, sessions without Slurm are locked out too. Several nodes on
+    one machine (``slurmd -N``) are measured in turn.
+
+    :param here: whether the session measures the machine that it runs on, without Slurm.
+    :param stepping: how many nodes of the allocation around it each check measures, by steps.
+    :param say: called with a sentence when the session waits for another one.
+    :raises ReframeError: when the lock file cannot be created or opened.
+    """
+    nodes = {node for number in stepping for node in slurm.measured_nodes(os.environ, number)}
+    with contextlib.ExitStack() as stack:
+        if here:
+            stack.enter_context(_held(THIS_NODE, fcntl.LOCK_EX, say))
+        elif stepping and slurm.is_inside(os.environ):
+            stack.enter_context(_held(THIS_NODE, fcntl.LOCK_SH, say))
+        # In one order, so that no two sessions wait for each other.
+        for node in sorted(nodes):
+            stack.enter_context(_held(f"node-{node}", fcntl.LOCK_EX, say))
+        yield
+
+
+@contextlib.contextmanager
+def _held(name: str, kind: int, say: Callable[[str], object]) -> Iterator[None]:
+    """Hold a lock.
+
+    The system releases it when the process ends, killed or not. The file stays and is never
+    written: a second user can open it for reading, which is enough to lock it.
+    """
+    file = _file(name)
+    descriptor = _open(file)
+    try:
+        try:
+            fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say(f"Another session measures this node ({file} is locked): waiting until it ends.")
+            fcntl.flock(descriptor, kind)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _file(name: str) -> Path:
+    for folder in LOCK_FOLDERS:
+        if folder.is_dir() and os.access(folder, os.W_OK):
+            return folder / LOCK_NAME.format(name)
+    raise ReframeError(
+        "There is no folder for the lock of this node: none of "
+        f"{', '.join(map(str, LOCK_FOLDERS))} is writable."
+    )
+
+
+def _open(file: Path) -> int:
+    try:
+        # Not O_CREAT on an existing file: systems refuse that for another user's file in /tmp.
+        with contextlib.suppress(FileNotFoundError):
+            return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+        with contextlib.suppress(FileExistsError):
+            descriptor = os.open(file, os.O_RDONLY | os.O_CREAT | os.O_EXCL, 0o644)
+            os.fchmod(descriptor, 0o644)  # independent of the umask
+            return descriptor
+        return os.open(file, os.O_RDONLY | os.O_NOFOLLOW)
+    except OSError as error:
+        raise ReframeError(
+            f"The lock of this node, {file}, cannot be opened: {error.strerror}."
+        ) from None

@@ -13,7 +13,7 @@ from reframe.core.builtins import variable
 from reframe.core.exceptions import PipelineError
 from reframe.core.launchers import JobLauncher
 
-from fabricheck.rfm import slurm, steps
+from fabricheck.rfm import slurm
 
 #: The file of the simulated hosts of the ranks, one per line, in the stage folder.
 HOSTFILE = "smpi-hosts"
@@ -81,7 +81,7 @@ def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
     if launcher.registered_name != slurm.STEP_LAUNCHER:
         return command
     first, *rest = command.split(" ", 1)
-    return " ".join([first, *steps.options(job, tasks, nodes), *rest])
+    return " ".join([first, *slurm.step_options(job, tasks, nodes), *rest])
 
 
 @functools.cache

@@ -31,9 +31,8 @@ from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
 from fabricheck.results.metric_records import Reduction
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import reframe_internals, slurm, steps
+from fabricheck.rfm import reframe_internals, slurm
 from fabricheck.rfm.base import RESULT
-from fabricheck.rfm.messages import CONVENTION, MpiCheck
 from fabricheck.rfm.metrics import (
     WORST_AND_MEDIAN,
     Figure,
@@ -44,7 +43,7 @@ from fabricheck.rfm.metrics import (
     where_measured,
 )
 from fabricheck.rfm.pairs import one_each
-from fabricheck.rfm.ranks import NearRanksCheck
+from fabricheck.rfm.ranks import CONVENTION, MpiCheck, NearRanksCheck
 
 #: The file with the places of nodes in the stage folder, for a fabric that lists them.
 PLACES = "places.txt"
@@ -85,7 +84,7 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
         """The number of nodes; skips the check where the allocation has fewer."""
         where = f"Partition {self.current_partition.fullname}"
         stepping = slurm.of_the_allocation([self.current_partition])
-        there = len(steps.allocated(os.environ))
+        there = len(slurm.allocated(os.environ))
         if not stepping or (self.is_dry_run() and not there):
             return max(int(self.nodes), 2)
         wanted = int(self.nodes) or max(there, 2)
@@ -146,7 +145,7 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     def _name_nodes(self) -> None:
         """Let the report name the nodes of a step; ReFrame names the machine that it runs on."""
         if slurm.of_the_allocation([self.current_partition]):
-            reframe_internals.set_nodes(self.job, steps.nodes(os.environ, self.node_count))
+            reframe_internals.set_nodes(self.job, slurm.measured_nodes(os.environ, self.node_count))
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import EXCEPTIONS, Failure
 from fabricheck.rfm import launchers, slurm
-from fabricheck.rfm.run_match import Requested
+from fabricheck.rfm.acceptance import Requested
 
 #: States of a job that was ended from outside, whatever its exit code (in Slurm's terms).
 ENDED_FROM_OUTSIDE = {

@@ -1,9 +1,11 @@
-"""Slurm's record of a job, beyond what ReFrame reads: how it ended, and whether its node is its
-own.
+"""Slurm beyond what ReFrame reads: how a job ended, whose its nodes are, and steps of a job.
 
 ReFrame's scheduler ``squeue`` considers every job that left the queue completed, and knows no exit
 code. The controller keeps the record of a job for some minutes after its end (MinJobAge, 300 s
 unless a site sets another value), and ``scontrol`` shows it without accounting.
+
+A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits Slurm's
+variables of that step's tasks. srun reads many of them as options: one task, its binding, its MPI.
 """
 
 from __future__ import annotations
@@ -13,9 +15,10 @@ import os
 import re
 import subprocess
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, MutableMapping, Sequence
 from typing import Any
 
+from ClusterShell.NodeSet import NodeSet
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
 from fabricheck.core import nodelists, processes
@@ -311,3 +314,86 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
                 f"({', '.join(nodes.values())}), but all of them would run on {where}: choose "
                 f"one of them, as by --system={next(iter(nodes))}."
             )
+
+
+#: Prefixes of variables that srun sets for the tasks of a step: those that srun reads as options,
+#: and those that locate a process in a step.
+_OF_A_STEP = (
+    "PMI",
+    "SLURM_CPU_BIND",
+    "SLURM_DISTRIBUTION",
+    "SLURM_DIST_",
+    "SLURM_EXPORT_ENV",
+    "SLURM_GTIDS",
+    "SLURM_LAUNCH_NODE_IPADDR",
+    "SLURM_LOCALID",
+    "SLURM_MPI_TYPE",
+    "SLURM_NNODES",
+    "SLURM_NODEID",
+    "SLURM_NODELIST",
+    "SLURM_NPROCS",
+    "SLURM_NTASKS",
+    "SLURM_PROCID",
+    "SLURM_SRUN_",
+    "SLURM_STEP",
+    "SLURM_TASKS_PER_NODE",
+    "SLURM_TASK_PID",
+    "SRUN_DEBUG",
+)
+
+
+def step_options(job: Any, tasks: int, number: int = 1) -> list[str]:
+    """Return the options of srun for a number of tasks on the nodes of a ReFrame job.
+
+    :param tasks: on all nodes, the same number on each.
+    :param number: of the nodes.
+    """
+    # In an allocation srun takes both from it; in one for eight ranks, it would start eight.
+    found = [f"--nodes={number}", f"--ntasks={tasks}"]
+    if number > 1:
+        # The ranks of a node have successive numbers, whatever the job distributes.
+        found += [f"--ntasks-per-node={tasks // number}", "--distribution=block"]
+    there = len(allocated(os.environ)) if job.scheduler.registered_name == "local" else 0
+    if there > number or there > 1:
+        found.append(f"--nodelist={nodelists.folded(measured_nodes(os.environ, number))}")
+    if tasks == number:
+        found.append(ALL_CORES)
+    return found
+
+
+def allocated(environment: Mapping[str, str]) -> Sequence[str]:
+    """Return the nodes of the allocation around this process, in order; none without one."""
+    return list(NodeSet(environment.get("SLURM_JOB_NODELIST")))
+
+
+def measured_nodes(environment: Mapping[str, str], number: int = 1) -> Sequence[str]:
+    """Return the nodes of the allocation that a check measures; of several nodes the first ones.
+
+    A check of one node measures the one that the session runs on. Under salloc that may be a login
+    node, which does not belong to the job: then the first node of the job is measured.
+
+    :param number: of the nodes; 0 means all.
+    """
+    if number == 1 and is_inside(environment):
+        return [environment["SLURMD_NODENAME"]]
+    return allocated(environment)[: number or None]
+
+
+def is_inside(environment: Mapping[str, str]) -> bool:
+    """Whether a session runs on a node of its allocation."""
+    return environment.get("SLURMD_NODENAME") in allocated(environment)
+
+
+def forget_own_step(environment: MutableMapping[str, str]) -> None:
+    """Remove this process's own step from an environment; the job's variables stay.
+
+    Outside a step nothing is removed: the options of a job apply to its steps.
+    """
+    if "SLURM_STEP_ID" in environment:
+        forget_tasks(environment)
+
+
+def forget_tasks(environment: MutableMapping[str, str]) -> None:
+    """Remove srun's options of a new step, and the step's place, from an environment."""
+    for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
+        del environment[name]

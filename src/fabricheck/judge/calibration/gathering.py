@@ -26,7 +26,7 @@ from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.results.series import noise
 from fabricheck.results.session import Case, Session
 from fabricheck.results.table import Metric, link_class
-from fabricheck.rfm.bounds import Bound, node_bound
+from fabricheck.rfm.acceptance import Bound, node_bound
 from fabricheck.site import partitions
 
 #: The unit of a percentage of the best measured value.

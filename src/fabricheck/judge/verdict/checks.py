@@ -19,8 +19,8 @@ from fabricheck.results.other_devices import explained
 from fabricheck.results.series import has_runtime, place_of
 from fabricheck.results.session import UNREPORTED, Case, Failure, missed_limit, own_sentences
 from fabricheck.results.table import Metric
+from fabricheck.rfm.acceptance import verification_faults
 from fabricheck.rfm.metrics import where_measured
-from fabricheck.rfm.run_match import verification_faults
 from fabricheck.site import partitions
 from fabricheck.site.sets import Choice
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from fabricheck.core import processes
 from fabricheck.core.vocabulary import ENV_RESULTS
-from fabricheck.rfm.steps import forget_tasks
+from fabricheck.rfm.slurm import forget_tasks
 from fabricheck.tools import runner
 
 #: The name of the step of a node's session.
