@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
@@ -12,9 +12,6 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.whole_files import write_whole
-
-if TYPE_CHECKING:
-    from fabricheck.judge.fleet.findings import Findings
 
 
 @commands.command("fleet")
@@ -50,45 +47,25 @@ def fleet(
     Exit status 14 if a node stands out, 10 if something is worse after, 4 if something cannot be
     read, 11 if nodes or metrics are missing; 0 otherwise.
     """
-    from fabricheck.judge.fleet import findings, reading, text
+    from fabricheck.judge.fleet import findings, reading
+    from fabricheck.report import fleet as shown
 
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{page}: the page is HTML; the name must end with .html or .htm.")
-    try:
-        found = _found(what or [], after or [], every)
-    except reading.UNREADABLE:
-        # A column that only some questions need is damaged, or differs between tables.
-        found = _found(what or [], after or [], every, each=True)
-    show.result(findings.as_json(found), text.lines(found), as_json, wrapped=False)
+    later = reading.read(after, every) if after else None
+    first = reading.read(what or [], every)
+    found = findings.findings(later or first, first if later else None)
+    show.result(findings.as_json(found), shown.lines(found), as_json, wrapped=False)
     earlier = found.changes.before.problems if found.changes is not None else ()
     output.say(*dict.fromkeys((*found.fleet.problems, *earlier)))
     output.say(*found.fleet.notes)
     if page is not None:
-        _write(page, found)
+        # Last of all, so that no finding is lost where it cannot be written.
+        try:
+            page.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise NotFoundError(f"{page} cannot be written ({error.strerror}).") from None
+        write_whole(page, shown.html(found, page))
         if not as_json:
             typer.echo(f"Page: {page}")
     return found.exit_code
-
-
-def _found(what: list[str], after: list[str], every: bool, each: bool = False) -> Findings:
-    """Return the findings on what the names stand for; each: look at each table by itself."""
-    from fabricheck.judge.fleet import changes, findings, reading
-
-    later = reading.read(after, every, each) if after else None
-    earlier = reading.read(what, every, each)
-    changed = changes.compare(earlier, later) if later is not None else None
-    return findings.findings(later or earlier, changed)
-
-
-def _write(page: Path, found: Findings) -> None:
-    """Write the page, last of all, so that no finding is lost where it cannot be written.
-
-    :raises NotFoundError: when it cannot be written.
-    """
-    from fabricheck.report import fleet as pages
-
-    try:
-        page.parent.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise NotFoundError(f"{page} cannot be written ({error.strerror}).") from None
-    write_whole(page, pages.html(found, page))

@@ -1,6 +1,7 @@
-"""The page of a fleet: its nodes as a map, what stands out, distributions, and what changed.
+"""What is shown of a fleet: lines for a terminal, and a page.
 
-One file without scripts; whatever has thousands of nodes is drawn as a few paths.
+The page has the nodes as a map, what stands out, distributions, and what changed: one file without
+scripts. Whatever has thousands of nodes is drawn as a few paths.
 """
 
 from __future__ import annotations
@@ -8,23 +9,47 @@ from __future__ import annotations
 import math
 import os
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 import fabricheck
+from fabricheck.core import nodelists
+from fabricheck.core.amounts import number
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import cut, first_of, listed
 from fabricheck.core.text import count
-from fabricheck.judge.fleet import text
-from fabricheck.judge.fleet.findings import Findings
-from fabricheck.judge.fleet.outliers import Distribution, PartitionOutliers
+from fabricheck.judge.fleet import outliers
+from fabricheck.judge.fleet.findings import Changed, Changes, Findings, PartitionChanges
+from fabricheck.judge.fleet.outliers import (
+    Distribution,
+    NodeGroups,
+    Outlier,
+    OutlyingValue,
+    PartitionOutliers,
+)
+from fabricheck.judge.fleet.reading import Metric
 from fabricheck.judge.peers import LEAST
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 
-#: The most rows of a table on the page; --json has all.
-MOST = 100
+#: The most lines of one list in the terminal, and the longest list of nodes, in characters.
+_MOST_OUTLIERS = 12
+_MOST_GROUPS = 3
+_MOST_CHANGES = 5
+_MOST_FACTS = 4
+_LONGEST = 60
+
+#: From here on a value is printed with an exponent.
+_MOST_DIGITS = 1e9
+
+#: What is said of two fleets without a common partition.
+_NOTHING_COMPARED = "No partition is in both, so no metric was compared."
+
+#: The most rows of a table on the page, and the longest list of nodes; --json has all.
+MOST, _LONGEST_ON_PAGE = 100, 2000
+
 #: The most metrics whose distribution is drawn.
 _MOST_DRAWN = 24
 
@@ -43,6 +68,193 @@ STATES: Mapping[str, str] = {
     "fewer": "lacks metrics that others have",
     "fine": "none of these",
 }
+
+
+def lines(found: Findings) -> Iterator[str]:
+    """Yield the text for a terminal, fewer than 40 lines."""
+    fleet = found.fleet
+    if found.changes is not None:
+        yield from _changes(found, found.changes)
+    parts = [
+        f"{partition.partition.title}: {partition.partition.size}, "
+        f"{count(len(partition.partition.metrics), 'metric')}"
+        for partition in found.partitions
+    ]
+    yield f"Fleet {fleet.title}: {listed(parts, 3)}"
+    yield from _outliers(found)
+    yield from _groups(found)
+    if found.missing_metrics:
+        lacking = count(len(found.missing_metrics), "node")
+        yield (
+            f"Metrics missing on {lacking} that nine in ten others have: "
+            f"{_nodes_of(found.missing_metrics)}"
+        )
+    if found.unusable:
+        named = listed([distribution.metric.title for distribution in found.unusable], 3)
+        yield f"No node has a usable value of {named}"
+    if fleet.lost:
+        yield f"Requested without any result: {_nodes_of(fleet.lost)}"
+    yield from fleet.lost_networks
+
+
+def _outliers(found: Findings) -> Iterator[str]:
+    found_outliers = list(found.outliers)
+    if not found_outliers:
+        enough = any(
+            len(partition.partition.nodes) >= outliers.FEWEST for partition in found.partitions
+        )
+        fewer = f"Fewer than {outliers.FEWEST} nodes: none can stand out."
+        yield "No node stands out." if enough else fewer
+        return
+    are = "1 node stands" if len(found_outliers) == 1 else f"{len(found_outliers)} nodes stand"
+    yield f"{are} out: {_nodes_of(outlier.node for _, outlier in found_outliers)}"
+    sentences = [
+        f"{outlier.node}: {_outlier(outlier, len(part.partition.metrics))}"
+        for part, outlier in found_outliers
+    ]
+    yield from (f"  {each}" for each in first_of(sentences, _MOST_OUTLIERS, " (--json, --output)"))
+
+
+def _outlier(outlier: Outlier, metrics: int) -> str:
+    """Return by how much a node stands out, in how many metrics, and its diagnosis."""
+    parts = []
+    if outlier.values:
+        far = f"{_behind(outlier)} behind" if outlier.behind else "more faults"
+        parts.append(f"{far} in {len(outlier.values)} of {metrics} metrics")
+        parts.append(f"farthest {_value_of(outlier.values[0])}")
+    if outlier.implausible:
+        parts.append(f"not believed: {_implausible(outlier)}")
+    if outlier.diagnosis is not None:
+        parts.append(f"diagnosis: {outlier.diagnosis.sentence}")
+    return "; ".join(parts)
+
+
+def _implausible(outlier: Outlier) -> str:
+    """Return the first value of a node that cannot be, and how many more there are."""
+    return listed(map(_value_of, outlier.implausible), 1)
+
+
+def _behind(outlier: Outlier) -> str:
+    """Return how far behind the values of a node are, from the least to the most."""
+    least, most = _percent(outlier.behind[0]), _percent(outlier.behind[-1])
+    return most if least == most else f"{least} to {most}"
+
+
+def _value_of(outlying: OutlyingValue) -> str:
+    """Return a value beside the median of the nodes."""
+    if outlying.value is None or not math.isfinite(outlying.value):
+        value = "no number"
+    elif outlying.metric.unit == "count" or abs(outlying.value) >= _MOST_DIGITS:
+        value = f"{outlying.value:g}"
+    else:
+        value = number(outlying.value)
+    metric, median = outlying.metric, number(outlying.median)
+    return f"{metric.title} {value}{_unit(metric)} (median {median})"
+
+
+def _unit(metric: Metric) -> str:
+    return "" if metric.unit == "count" else f" {metric.unit}"
+
+
+def _percent(fraction: float) -> str:
+    """Return a fraction in percent, with two digits or so."""
+    return f"{100 * fraction:.1f} %" if abs(fraction) < 0.0995 else f"{100 * fraction:.0f} %"
+
+
+def _nodes_of(nodes: Iterable[str], longest: int = _LONGEST) -> str:
+    """Return a list of nodes, cut where it is too long for a line of the terminal."""
+    return cut(nodelists.folded(nodes), longest)
+
+
+def _groups_of(groups: NodeGroups, moved: bool = False) -> str:
+    """Return a sentence on two groups of nodes.
+
+    :param moved: whether the slow ones became so since an earlier time.
+    """
+    metrics = listed([metric.title for metric in groups.metrics], 1)
+    slow, apart = f"{len(groups.slow)} of {groups.nodes} nodes", _percent(groups.apart)
+    if moved:
+        sentence = f"{slow} by {apart} in {metrics}"
+    else:
+        sentence = f"{groups.kind} in {metrics}: {slow} {apart} slower"
+    if moved or groups.kind == "slow minority":
+        sentence += f", {_nodes_of(groups.slow)}"
+    else:
+        sentence += "; check the references to see which group is right"
+    return sentence + (f"; all slow ones and no other have {groups.alike}" if groups.alike else "")
+
+
+def _groups(found: Findings) -> Iterator[str]:
+    counting = [group for group in found.groups if group.counts]
+    sentences = [f"Groups: {_groups_of(groups)}" for groups in counting]
+    yield from first_of(sentences, _MOST_GROUPS, " groups (--json, --output)")
+    rest = [group for group in found.groups if not group.counts]
+    if rest:
+        yield (
+            "A few nodes are slow together in one check only, as at a moment: "
+            f"{listed(map(_groups_of, rest), 1)}"
+        )
+
+
+def _changes(found: Findings, changes: Changes) -> Iterator[str]:
+    yield f"Before: {changes.before.title}. After: {found.fleet.title}."
+    for part in changes.partitions:
+        yield from _partition_changes(part)
+    if not changes.partitions:
+        yield _NOTHING_COMPARED
+    for when, parts in (("before", changes.only_before), ("after", changes.only_after)):
+        for only in parts:
+            yield f"Only {when}: {only.title}, {only.size}"
+    for check in [each for each in changes.checks if each.worse][:_MOST_CHANGES]:
+        yield f"No longer passes: {check.check} on {_nodes_of(check.worse)}"
+    sentences = [
+        f"Changed: {fact.what}: {_fact_values(fact.before)} -> {_fact_values(fact.after)}"
+        for fact in changes.facts
+    ]
+    yield from first_of(sentences, _MOST_FACTS, " facts (--json, --output)")
+
+
+def _fact_values(values: Mapping[str, int], most: int = 2) -> str:
+    """Return the values of a fact with the numbers of nodes, the most frequent first."""
+    return listed([f"{value} on {nodes}" for value, nodes in values.items()], most)
+
+
+def _partition_changes(part: PartitionChanges) -> Iterator[str]:
+    worse, better = part.judged("worse"), part.judged("better")
+    same, unclear = part.judged("unchanged"), part.judged("undetermined")
+    yield (
+        f"{part.partition}: {len(worse)} metrics worse, {len(better)} better, {len(same)} "
+        f"unchanged, {len(unclear)} undetermined; {len(part.gone)} disappeared, "
+        f"{len(part.came)} new"
+    )
+    for word, metrics in (("worse", worse), ("better", better)):
+        for changed in metrics[: _MOST_CHANGES - 2]:
+            yield f"  {word}: {_changed(changed)}"
+    for word, nodes in (("worse", part.worse), ("better", part.better)):
+        if nodes:
+            first, value = nodes[0], nodes[0].values[0]
+            yield (
+                f"  {word} beside the other nodes: {count(len(nodes), 'node')}, "
+                f"{_nodes_of(each.node for each in nodes)}; {first.node} by {_moved_by(value)} in "
+                f"{value.metric.title}"
+            )
+    for word, names in (("disappeared", part.lost), ("new", part.new)):
+        if names:
+            yield f"  {word}: {count(len(names), 'node')}, {_nodes_of(names)}"
+    for moved in part.moved[:_MOST_GROUPS]:
+        yield f"  worse than before together: {_groups_of(moved, moved=True)}"
+
+
+def _moved_by(outlying: OutlyingValue) -> str:
+    """Return by how much a value changed beside the others; a count, by how many faults."""
+    return f"{outlying.value:g}" if outlying.behind is None else _percent(outlying.behind)
+
+
+def _changed(change: Changed) -> str:
+    """Return a change of a metric over the nodes."""
+    ratio, metric = change.decision.ratio, change.metric
+    by = "" if ratio is None else f" ({100 * (ratio - 1):+.1f} %)"
+    return f"{metric.title} {number(change.before)} -> {number(change.after)}{_unit(metric)}{by}"
 
 
 @dataclass(frozen=True)
@@ -84,6 +296,19 @@ class Drawn:
     end: float
 
 
+#: What the page says in the words of the terminal.
+_SAYING = {
+    "value_of": _value_of,
+    "implausible": _implausible,
+    "behind": _behind,
+    "percent": _percent,
+    "nodes_of": _nodes_of,
+    "groups_of": _groups_of,
+    "fact_values": _fact_values,
+    "moved_by": _moved_by,
+}
+
+
 def html(found: Findings, path: Path) -> str:
     """Return the HTML page.
 
@@ -100,9 +325,11 @@ def html(found: Findings, path: Path) -> str:
         odd=worst[:MOST],
         more=max(0, len(worst) - MOST),
         most=MOST,
+        longest=_LONGEST_ON_PAGE,
         links=_links(found, path),
         distributions=[(part, *_distributions(part)) for part in found.partitions],
-        say=text,
+        say=_SAYING,
+        nothing_compared=_NOTHING_COMPARED,
         count=count,
         kinds=KINDS,
         version=fabricheck.__version__,
@@ -132,8 +359,8 @@ def _maps(found: Findings) -> Iterator[Map]:
     states |= dict.fromkeys((outlier.node for each in changed for outlier in each.worse), "worse")
     states |= dict.fromkeys((one.node for _, one in found.outliers), "odd")
     lost = {changes.partition: changes.lost for changes in changed}
-    for at, outliers in enumerate(found.partitions):
-        part = outliers.partition
+    for at, judged in enumerate(found.partitions):
+        part = judged.partition
         own = {node: states.get(node, "fine") for node in part.nodes}
         own |= dict.fromkeys(lost.get(part.title, ()), "lost")
         if at == 0:

@@ -95,7 +95,7 @@ def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Ce
     for source in found.sources:
         log.sessions += 1
         # A copy: what it reads is not kept.
-        for cells in _source(dataclasses.replace(source), log, samples, bool(found.parts)):
+        for cells in of_source(dataclasses.replace(source), log, samples, bool(found.parts)):
             log.counts[cells["kind"]] += 1
             if cells["kind"] == "check":
                 present.add(cells["node"])
@@ -108,9 +108,14 @@ def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Ce
         raise NotFoundError(" ".join(log.problems) or "There is no session to export.")
 
 
-def _source(source: Source, log: ExportLog, samples: bool, several: bool) -> Iterator[Cells]:
+def of_source(
+    source: Source, log: ExportLog, samples: bool = False, several: bool = False
+) -> Iterator[Cells]:
+    """Yield the rows of one session, or of documents outside any.
+
+    :param several: whether it is one of several, of which a killed one leaves nothing out.
+    """
     if source.killed and source.of_job is None:
-        # A killed session among several leaves nothing out of the others.
         (log.notes if several else log.problems).append(NO_REPORT)
     for check in source.checks:
         entry, case = check.entry, check.case
