@@ -7,7 +7,7 @@ from observations import Cases, of
 import factories
 from fabricheck.node import load
 from fabricheck.papers.claims.host import two_sockets
-from fabricheck.papers.claims.published import value
+from fabricheck.papers.claims.model import value
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from device_pairs import MI250X, OFF, by, changed, every, hops, message, pair, paper, peak
 from observations import Cases, of, partition
 
-from fabricheck.papers.claims.published import value as published
+from fabricheck.papers.claims.model import value as published
 
 BW = paper("bw")
 QUADS = ((0, 1), (2, 3), (4, 5), (6, 7))

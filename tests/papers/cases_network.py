@@ -8,7 +8,7 @@ from device_pairs import by, pair
 from observations import Cases, Series, partition
 
 import factories
-from fabricheck.papers.claims.published import value as published
+from fabricheck.papers.claims.model import value as published
 from fabricheck.results.observed import Observed
 
 MIB = 1 << 20

@@ -7,7 +7,7 @@ from observations import Cases, around, document, of, partition
 
 import factories
 from fabricheck.papers.claims import ranks as placement
-from fabricheck.papers.claims.published import value
+from fabricheck.papers.claims.model import value
 
 
 def at_once(total, *devices):

@@ -10,7 +10,7 @@ from observations import Series, around, document
 
 import factories
 from fabricheck.node import load
-from fabricheck.papers.claims.published import value as published
+from fabricheck.papers.claims.model import value as published
 
 #: What switches the copy engines off, as the suite's checks do.
 OFF = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"}

@@ -66,4 +66,4 @@ def outcome(name: str, observed: Observed) -> str:
 
 def because(name: str, observed: Observed) -> str:
     """Return only the sentence that says why."""
-    return judged(name, observed).finding.because
+    return judged(name, observed).because

@@ -16,7 +16,7 @@ import factories
 from fabricheck.papers.claims.groups import Group, measured
 from fabricheck.papers.claims.kinds import Limits, equal, level
 from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.papers.claims.published import number
+from fabricheck.papers.claims.model import published as number
 
 
 def series_of(built, value, spread):
@@ -60,7 +60,7 @@ def test_what_stands_for_a_group_has_no_interval(statistic, value):
 @pytest.mark.parametrize("name", BY_ID)
 def test_no_claim_is_testable_on_virtual_devices_or_without_a_document(name):
     virtual = judged(name, of(stream(30.0), runtime="host", node=None))
-    assert virtual.outcome == NOT_TESTABLE and "share the memory" in virtual.finding.because
+    assert virtual.outcome == NOT_TESTABLE and "share the memory" in virtual.because
     assert judged(name, partition()).outcome == NOT_TESTABLE
 
 
@@ -68,9 +68,9 @@ def test_what_was_fitted_to_it_is_no_evidence_on_a_simulated_node_only():
     twin = judged("local-stream-87", partition(simulated(*each(1400.0))))
     real = judged("local-stream-87", of(*each(1400.0)))
     assert (twin.outcome, real.outcome) == (REPRODUCED, REPRODUCED)
-    assert twin.fitted and twin.by_construction and twin.kind == "simulated"
-    assert not real.fitted and not real.by_construction and real.kind == "measured"
-    assert {one.kind for one in twin.finding.numbers} == {"simulated"}
+    assert twin.fitted and twin.by_construction
+    assert not real.fitted and not real.by_construction
+    assert {one.kind for one in twin.numbers} == {"simulated"}
 
 
 def test_published_numbers_are_those_of_the_records_with_their_places():
@@ -88,7 +88,7 @@ def test_without_the_data_set_claims_with_records_are_not_testable(tmp_path, mon
     monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
     verdict = judged("pinned-79-of-link", of(copy("h2d", 28.3)))
     assert verdict.outcome == NOT_TESTABLE
-    assert "published_values.yaml" in verdict.finding.because
+    assert "published_values.yaml" in verdict.because
 
 
 def test_pinned_has_to_be_faster_at_every_size_above_32_mb():
@@ -105,20 +105,20 @@ def test_a_rank_that_gains_nothing_or_too_much_refutes_that_each_gains(last):
 def test_placements_of_different_numbers_of_ranks_are_not_compared(name):
     verdict = judged(name, partition(right(), launch("in_order", [12.0] * 4)))
     assert verdict.outcome == NOT_TESTABLE
-    assert "different numbers of ranks" in verdict.finding.because
+    assert "different numbers of ranks" in verdict.because
 
 
 def test_a_claim_on_a_domain_for_each_package_is_not_of_nodes_where_several_share_one():
     pinned = [factories.host_copy("h2d", 0, domain) for domain in (0, 1)]
     verdict = judged("numa-of-single-transfer", of(*pinned, node="mi250-two-sockets"))
-    assert verdict.outcome == NOT_TESTABLE and "several share one" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "several share one" in verdict.because
 
 
 def test_blocks_of_fewer_threads_than_the_document_has_are_not_judged():
     among = large_blocks(1100.0, 1245.0, 1440.0, least=64)
     assert judged("blocks-76-to-88", of(*among)).outcome == REPRODUCED
     few = judged("blocks-76-to-88", of(*large_blocks(1100.0, 1440.0, least=64)))
-    assert few.outcome == NOT_TESTABLE and "128 threads" in few.finding.because
+    assert few.outcome == NOT_TESTABLE and "128 threads" in few.because
 
 
 def test_a_noisy_series_is_told():
@@ -131,14 +131,14 @@ def test_noise_of_any_series_behind_a_median_is_told():
     for name, cases in CASES.items():
         observed = cases.reproduced()
         quiet = judged(name, observed)
-        if not any(one.computed for one in quiet.finding.numbers):
+        if not any(one.computed for one in quiet.numbers):
             continue
         of_several += 1
         noisy = [
             one | {"series": [series | {"noisy": True} for series in one["series"]]}
             for one in observed.documents
         ]
-        found = judged(name, replace(observed, checks=check_rows.checks(*noisy))).finding.numbers
+        found = judged(name, replace(observed, checks=check_rows.checks(*noisy))).numbers
         assert not quiet.noisy, name
         assert all(one.noisy for one in found if one.unit in ("GB/s", "percent")), name
     assert of_several > 20

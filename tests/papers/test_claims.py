@@ -11,7 +11,7 @@ from observations import Cases, judged
 from fabricheck.core.documents import documents
 from fabricheck.papers.claims import CLAIMS
 from fabricheck.papers.claims.model import NOT_TESTABLE, REFUTED, REPRODUCED
-from fabricheck.papers.claims.published import number
+from fabricheck.papers.claims.model import published as number
 
 #: Each cases_*.py has CASES, by the claim's id.
 MODULES = [path.stem for path in sorted(Path(__file__).parent.glob("cases_*.py"))]
@@ -26,10 +26,10 @@ OUTCOMES = {"reproduced": REPRODUCED, "refuted": REFUTED, "missing": NOT_TESTABL
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_claim(name, which):
     verdict = judged(name, getattr(CASES[name], which)())
-    assert verdict.outcome == OUTCOMES[which], verdict.finding.because
-    assert verdict.finding.because
+    assert verdict.outcome == OUTCOMES[which], verdict.because
+    assert verdict.because
     if which != "missing":
-        assert verdict.finding.numbers
+        assert verdict.numbers
 
 
 def test_every_claim_has_its_cases_and_every_case_a_claim():

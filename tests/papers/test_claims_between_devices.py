@@ -138,7 +138,7 @@ ALSO_REFUTED = {
 def test_each_part_of_a_rule_refutes(what):
     name, build = ALSO_REFUTED[what]
     verdict = judged(name, build())
-    assert verdict.outcome == REFUTED, verdict.finding.because
+    assert verdict.outcome == REFUTED, verdict.because
 
 
 #: What is judged on nodes of other devices than MI250X, and of it what a session may lack there.
@@ -161,7 +161,7 @@ ANYWHERE = {
 def test_findings_on_mi250x_are_not_testable_on_nvidia(name):
     verdict = judged(name, of(pair(0, 1, 50.0), node="h200", runtime="cuda"))
     assert verdict.outcome == NOT_TESTABLE
-    assert "h200" in verdict.finding.because
+    assert "h200" in verdict.because
 
 
 @pytest.mark.parametrize("name", OURS)
@@ -172,7 +172,7 @@ def test_series_of_other_experiments_only_are_told_as_missing(name):
     local = pair(0, 1, 50.0, "copy", experiment="E1")
     verdict = judged(name, of(local, node=node))
     assert verdict.outcome == NOT_TESTABLE
-    assert any(f"({one}" in verdict.finding.because for one in BY_ID[name].experiments)
+    assert any(f"({one}" in verdict.because for one in BY_ID[name].experiments)
 
 
 @pytest.fixture(scope="module")
@@ -184,7 +184,7 @@ def two_h200():
 
 
 def test_on_two_recorded_h200_uniform_links_are_tested_and_their_two_directions_are_said(two_h200):
-    said = {name: two_h200[name].finding.because for name in OURS}
+    said = {name: two_h200[name].because for name in OURS}
     tested = {name: one for name in OURS if (one := two_h200[name].outcome) != NOT_TESTABLE}
     assert tested == {
         "uniform-links": REPRODUCED,
@@ -252,7 +252,7 @@ BEST, IN_ORDER = (0, 1, 6), (0, 1, 2)
 def test_rccl_is_held_against_osu_on_the_same_devices(documents, outcome_, said):
     verdict = judged("rccl-beats-mpi", partition(*documents, faster_but_in_broadcast(BEST)))
     assert verdict.outcome == outcome_
-    assert said in verdict.finding.because
+    assert said in verdict.because
 
 
 def test_rccl_with_a_thread_for_each_device_goes_before_one_with_all():
@@ -283,7 +283,7 @@ def test_messages_to_others_than_neighbours_are_those_from_device_0_as_in_the_fi
 def test_slower_messages_of_less_than_1_gib_do_not_refute_what_is_of_1_gib():
     verdict = judged("mpi-non-neighbours", partition(sent.off(*sent.lab(0))))
     assert verdict.outcome == NOT_TESTABLE
-    assert "those of 64 MiB can be slower" in verdict.finding.because
+    assert "those of 64 MiB can be slower" in verdict.because
 
 
 @pytest.mark.parametrize(
@@ -347,7 +347,7 @@ def test_only_copies_by_engine_over_quad_links_are_held_against_the_engines_limi
 def test_the_kind_of_pair_that_is_missing_beside_bridges_is_told(devices, words):
     verdict = judged("bridge-over-pcie", of(pair(*devices, 43.0), node="mi210"))
     assert verdict.outcome == NOT_TESTABLE and f"no copy-engine transfers of {words}" in (
-        verdict.finding.because
+        verdict.because
     )
 
 
@@ -394,7 +394,7 @@ def test_collectives_of_mpi_fill_what_osu_lacks_and_are_named():
     osu = by("osu", *(collective(name, 2, 40.0) for name in EVERY if name != "bcast"))
     verdict = judged("rccl-beats-mpi", partition(library, own, osu))
     assert verdict.outcome == REPRODUCED
-    assert "mpi and rccl" in verdict.finding.because and "osu and rccl" in verdict.finding.because
+    assert "mpi and rccl" in verdict.because and "osu and rccl" in verdict.because
     assert outcome("rccl-beats-mpi", partition(library, own)) == NOT_TESTABLE
     whole = by("osu", *(collective(name, 2, 40.0) for name in EVERY))
     other = by("mpi", *(collective(name, 2, 20.0) for name in EVERY))
@@ -445,7 +445,7 @@ def test_the_table_of_links_is_the_whole_one_of_the_data_set():
 def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count():
     wrong = groups.compared(2, operation="bcast")
     verdict = judged("mpi-right-data", partition(by("mpi", groups.compared(), wrong)))
-    assert "on 8 devices 1 had wrong data: bcast of 1 MiB" in verdict.finding.because
+    assert "on 8 devices 1 had wrong data: bcast of 1 MiB" in verdict.because
     made = by("mpi", groups.compared(), wrong, faults_injected=["bcast"])
     assert outcome("mpi-right-data", partition(made)) == NOT_TESTABLE
 
@@ -460,7 +460,7 @@ def test_of_many_pairs_three_are_named():
 
 def test_a_number_of_one_series_has_its_interval_and_one_of_several_is_computed():
     alone, many = of(pair(0, 1, 50.3), pair(0, 6, 50.4)), peers.copies()
-    one, several = (judged("engine-quad-as-dual", it).finding.numbers for it in (alone, many))
+    one, several = (judged("engine-quad-as-dual", it).numbers for it in (alone, many))
     assert [each.computed for each in one] == [each.interval is None for each in one]
     assert any(each.interval for each in one)
     assert all(each.computed and each.interval is None for each in several)
@@ -478,11 +478,11 @@ def test_times_with_more_than_two_devices_are_the_least_of_their_collective():
 def test_a_simulated_node_tells_what_was_built_in_or_fitted():
     copies = partition(simulated(*every(peers.BW)))
     two = judged("engine-two-levels", copies)
-    assert two.outcome == REPRODUCED and not two.independent
+    assert two.outcome == REPRODUCED and two.by_construction
     assert two.fitted == ("simulation.link_efficiency",)
     assert judged("engine-quad-as-dual", copies).fitted == ()
-    assert not judged("engine-quad-as-dual", copies).independent
-    assert judged("engine-two-levels", peers.copies()).independent
+    assert judged("engine-quad-as-dual", copies).by_construction
+    assert not judged("engine-two-levels", peers.copies()).by_construction
 
 
 ONE_ENGINE = (

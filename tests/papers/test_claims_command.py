@@ -25,8 +25,8 @@ def run(*arguments):
 def rows(*arguments):
     ended = run(*arguments, "--json")
     assert ended.exit_code == 0, ended.output
-    found = json.loads(ended.stdout)["claims"]
-    return {(row["kind"], row["claim"]): row for row in found}
+    found = json.loads(ended.stdout)["partitions"]
+    return {(part["kind"], row["claim"]["id"]): row for part in found for row in part["verdicts"]}
 
 
 def on_both(value, **changes):
@@ -122,7 +122,7 @@ def test_rules_need_no_session(tmp_path, monkeypatch):
     assert all(len(line) <= show.PIPED_WIDTH for line in ended.stdout.splitlines())
     assert "local-stream-87" in ended.stdout and "3 points either way" in ended.stdout
     listed = json.loads(run("--rules", "--json").stdout)["claims"]
-    assert [one["claim"] for one in listed] == [claim.id for claim in CLAIMS]
+    assert [one["id"] for one in listed] == [claim.id for claim in CLAIMS]
 
 
 def test_nothing_there_ends_with_3(tmp_path):

@@ -35,7 +35,7 @@ SMALL = {
 def test_small_arrays_alone_neither_reproduce_nor_refute_a_rate(name):
     verdict = judged(name, SMALL[name]())
     assert verdict.outcome == NOT_TESTABLE
-    assert "at most; a rate needs 16 MiB" in verdict.finding.because
+    assert "at most; a rate needs 16 MiB" in verdict.because
 
 
 def test_small_arrays_of_devices_at_once_are_not_testable():
@@ -52,9 +52,9 @@ def test_small_arrays_of_devices_at_once_are_not_testable():
         for size in (MIB,)
     ]
     verdict = judged("one-package-no-gain", of(*shared))
-    assert verdict.outcome == NOT_TESTABLE and "16 MiB (E5)" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "16 MiB (E5)" in verdict.because
     apart = [one | {"bytes": GIB * (index + 1)} for index, one in enumerate(shared)]
-    assert "no size in common" in judged("one-package-no-gain", of(*apart)).finding.because
+    assert "no size in common" in judged("one-package-no-gain", of(*apart)).because
     alike = [one | {"bytes": GIB} for one in shared]
     assert outcome("one-package-no-gain", of(*alike)) == REPRODUCED
 
@@ -65,9 +65,7 @@ def test_block_sizes_are_compared_with_arrays_that_all_of_them_have():
 
     apart = triad(256, 1300.0, GIB), triad(512, 1350.0, 4 * GIB)
     verdict = judged("blocks-of-256", of(*apart))
-    assert verdict.outcome == NOT_TESTABLE and "one size beyond the caches" in (
-        verdict.finding.because
-    )
+    assert verdict.outcome == NOT_TESTABLE and "one size beyond the caches" in (verdict.because)
     both = [triad(block, 1300.0, GIB) for block in (256, 512)]
     assert outcome("blocks-of-256", of(*both, triad(512, 1400.0, 4 * GIB))) == REPRODUCED
     cached = [triad(256, 1000.0, MIB, regime="cache"), triad(512, 2000.0, MIB, regime="cache")]
@@ -86,14 +84,14 @@ def test_there_and_back_is_of_one_device():
 def test_results_of_a_device_that_the_model_has_not_are_told():
     triad = stream(1400.0, 5, operation="triad")
     verdict = judged("a100-triad-87", of(triad, node="a100-jureca", runtime="cuda"))
-    assert verdict.outcome == NOT_TESTABLE and "no device 5" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "no device 5" in verdict.because
 
 
 def test_bridges_are_those_of_amd():
     linked = peers.CASES["bridge-over-pcie"].reproduced()
     assert outcome("bridge-over-pcie", linked) == REPRODUCED
     verdict = judged("bridge-over-pcie", of(pair(0, 1, 43.0), node="h200", runtime="cuda"))
-    assert "AMD's devices" in verdict.finding.because
+    assert "AMD's devices" in verdict.because
 
 
 def test_a_bound_from_some_pairs_may_be_too_high_to_refute():
@@ -102,7 +100,7 @@ def test_a_bound_from_some_pairs_may_be_too_high_to_refute():
     fast = [collective(name, 8, 8.0) for name in ("reduce", "allreduce")]
     assert outcome("collectives-bound", partition(some, by("mpi", *slow))) == REPRODUCED
     verdict = judged("collectives-bound", partition(some, by("mpi", *fast)))
-    assert verdict.outcome == NOT_TESTABLE and "1 of 56 ordered pairs" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "1 of 56 ordered pairs" in verdict.because
     every_latency = peers.latencies().documents
     whole = partition(*every_latency, by("mpi", *fast))
     assert outcome("collectives-bound", whole) == REFUTED
@@ -111,7 +109,7 @@ def test_a_bound_from_some_pairs_may_be_too_high_to_refute():
 def test_a_bound_of_both_kinds_needs_collectives_of_both():
     only = partition(by("p2p", *groups.LATENCIES), by("mpi", collective("bcast", 2, 30.0)))
     verdict = judged("collectives-bound", only)
-    assert verdict.outcome == NOT_TESTABLE and "bcast (E10" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "bcast (E10" in verdict.because
 
 
 def test_messages_with_and_without_the_engine_are_of_one_program_and_size():
@@ -137,7 +135,7 @@ def test_smaller_messages_than_the_papers_refute_only_by_being_too_fast():
 
     assert outcome("mpi-below-direct-access", beside(0.97)) == REFUTED
     verdict = judged("mpi-below-direct-access", beside(0.88))
-    assert verdict.outcome == NOT_TESTABLE and "16 MiB" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "16 MiB" in verdict.because
 
 
 @pytest.mark.parametrize("name", ["jsc-mi250-tiers", "jsc-neighbours-90-percent"])
@@ -146,14 +144,14 @@ def test_smaller_messages_than_those_of_jsc_do_not_refute_by_being_slower(name):
     small, large = (partition(sent.off(*one)) for one in slow)
     assert outcome(name, large) == REFUTED
     verdict = judged(name, small)
-    assert verdict.outcome == NOT_TESTABLE and "of 16 MiB can be slower" in verdict.finding.because
+    assert verdict.outcome == NOT_TESTABLE and "of 16 MiB can be slower" in verdict.because
     assert outcome(name, partition(sent.off(*sent.parts(0.99, 0.97, size=16 << 20)))) == REFUTED
 
 
 def test_sentences_say_of_how_many_pairs_they_are():
     three = of(pair(0, 1, 50.0), pair(0, 2, 37.6), pair(0, 6, 50.0))
-    assert "(ordered pair 0-2, stream" in judged("engine-parts-of-peak", three).finding.because
-    many = judged("engine-parts-of-peak", peers.copies()).finding.because
+    assert "(ordered pair 0-2, stream" in judged("engine-parts-of-peak", three).because
+    many = judged("engine-parts-of-peak", peers.copies()).because
     assert "(12 ordered pairs, stream, 1 GiB); published: 75; allowed: 73.5 to 76.5" in many
 
 
@@ -161,13 +159,13 @@ def test_series_that_are_left_out_for_wrong_data_are_told():
     right, wrong = stream(1400.0), stream(900.0, 1, verification=factories.mismatched())
     one = judged("local-stream-87", of(right, wrong))
     assert one.outcome == REPRODUCED
-    assert one.finding.because.endswith("wrong data or an injected fault: 1 series (E1).")
+    assert one.because.endswith("wrong data or an injected fault: 1 series (E1).")
     none = judged("local-stream-87", of(wrong))
-    assert none.outcome == NOT_TESTABLE and ". Left out for" in none.finding.because
-    assert "Left out" not in judged("local-stream-87", of(right)).finding.because
+    assert none.outcome == NOT_TESTABLE and ". Left out for" in none.because
+    assert "Left out" not in judged("local-stream-87", of(right)).because
     # Wrong data of MPI are what this claim judges.
     data = groups.compared(2, operation="bcast")
-    assert "Left out" not in judged("mpi-right-data", partition(by("mpi", data))).finding.because
+    assert "Left out" not in judged("mpi-right-data", partition(by("mpi", data))).because
 
 
 def test_copies_with_the_engines_off_are_not_those_of_the_documents():

@@ -79,10 +79,10 @@ def test_the_list_names_the_nodes_and_the_jobs(three):
 
 
 def test_claims_and_coverage_of_each_node(three):
-    claims = json.loads(run("papers", "claims", "--json").stdout)["claims"]
-    assert {one["scheduler_node"] for one in claims} == set(THREE)
-    only = json.loads(run("papers", "claims", "--json", "--node", "node2").stdout)["claims"]
-    assert {one["scheduler_node"] for one in only} == {"node2"}
+    claims = json.loads(run("papers", "claims", "--json").stdout)["partitions"]
+    assert {one["on"] for one in claims} == set(THREE)
+    only = json.loads(run("papers", "claims", "--json", "--node", "node2").stdout)["partitions"]
+    assert {one["on"] for one in only} == {"node2"}
     (first, *_) = json.loads(run("results", "coverage", "--json").stdout)["experiments"]
     ran = {one["node"]: (one["passed"], one["failed"], one["series"]) for one in first["ran"]}
     assert ran == {"node1": (1, 0, 1), "node2": (0, 1, 1), "node3": (1, 0, 1)}

@@ -50,7 +50,7 @@ def test_of_the_defaults_alone_they_are_not_testable_where_engines_share_copies(
     wanted = "reproduced" if overlay is None else "not testable here"
     assert {one.outcome for one in found.values()} == {wanted}
     if overlay:
-        assert {one.finding.because for one in found.values()} == {
+        assert {one.because for one in found.values()} == {
             "3 copy engines share a copy from device 0 to 1; one engine is required: set "
             "HSA_ENABLE_SDMA_GANG=0"
         }

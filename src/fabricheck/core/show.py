@@ -179,9 +179,13 @@ def _write_json(value: Any) -> None:
 
 
 def _members(value: Any) -> Any:
-    """Return what JSON has for a record, a time, a path or a set."""
+    """Return what JSON has for a record (what its `repr` has), a time, a path or a set."""
     if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+        return {
+            field.name: getattr(value, field.name)
+            for field in dataclasses.fields(value)
+            if field.repr
+        }
     if isinstance(value, datetime):
         return value.isoformat()
     if isinstance(value, Mapping):

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from fabricheck.core.show import listed
 from fabricheck.papers import document_figures
-from fabricheck.papers.claims import CLAIMS, Verdict, evaluate, fitted_keys
+from fabricheck.papers.claims import CLAIMS, Verdict, evaluate, fitted_keys, of_partition
 from fabricheck.papers.claims.model import Claims
 from fabricheck.papers.document_figures import Counterpart
 from fabricheck.report.contents import Contents
@@ -32,7 +32,7 @@ def judged_claims(observed: Observed) -> Claims:
         except Exception as error:
             where = f" of {observed.where}" if observed.where else ""
             defects.append(defect(f"Claim {claim.id}{where} could not be judged", error))
-    return Claims(tuple(verdicts), tuple(defects))
+    return of_partition(observed, verdicts, defects)
 
 
 def counterparts(page: Contents) -> list[Counterpart]:

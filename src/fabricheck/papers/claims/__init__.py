@@ -1,7 +1,6 @@
 """Published findings as rules on results: reproduced, not reproduced, or not testable."""
 
 from collections.abc import Iterable, Iterator
-from dataclasses import replace
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import listed
@@ -18,13 +17,15 @@ from fabricheck.papers.claims import (
 )
 from fabricheck.papers.claims.model import (
     NOT_TESTABLE,
+    REPRODUCED,
     Claim,
+    Claims,
     Finding,
     NotTestable,
     Number,
     Verdict,
 )
-from fabricheck.papers.claims.published import number
+from fabricheck.papers.claims.model import published as published_number
 from fabricheck.results.observed import Observed
 
 #: Every claim, in the order of the experiments.
@@ -39,7 +40,7 @@ CLAIMS: tuple[Claim, ...] = (
     *links.CLAIMS,
 )
 
-__all__ = ["CLAIMS", "Claim", "Verdict", "evaluate", "fitted_keys"]
+__all__ = ["CLAIMS", "Claim", "Verdict", "evaluate", "fitted_keys", "of_partition"]
 
 
 def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
@@ -47,18 +48,44 @@ def evaluate(claims: Iterable[Claim], observed: Observed) -> Iterator[Verdict]:
     for claim in claims:
         published: tuple[Number, ...] = ()
         try:
-            published = tuple(number(record) for record in claim.records)
+            published = tuple(published_number(record) for record in claim.records)
             if claim.requires is not None:
                 claim.requires(observed)
             finding = claim.judge(observed)
         except (NotTestable, FabricheckError) as lacking:
             # For example, results of a device that the node model does not have.
             finding = Finding(NOT_TESTABLE, str(lacking))
-        left_out = _left_out(claim, observed)
-        if left_out:
-            finding = replace(finding, because=f"{finding.because.rstrip('.')}. {left_out}")
+        because = finding.because
+        if left_out := _left_out(claim, observed):
+            because = f"{because.rstrip('.')}. {left_out}"
         fitted = tuple(fitted_keys(claim, observed.node)) if observed.simulated else ()
-        yield Verdict(claim, observed.where, observed.kind, finding, fitted, published)
+        assumed = bool(fitted or (observed.simulated and claim.built_in))
+        yield Verdict(
+            claim,
+            finding.outcome,
+            because,
+            by_construction=finding.outcome == REPRODUCED and assumed,
+            fitted=fitted,
+            noisy=any(number.noisy for number in finding.numbers),
+            numbers=finding.numbers,
+            published=published,
+        )
+
+
+def of_partition(
+    observed: Observed, verdicts: Iterable[Verdict], defects: Iterable[str] = ()
+) -> Claims:
+    """Return the verdicts on a partition's results, with what they are of."""
+    return Claims(
+        where=observed.where,
+        on=observed.on,
+        kind=observed.kind if observed.documents else "no results",
+        runtimes=sorted(observed.runtimes),
+        node=observed.node.name if observed.node else None,
+        overlay=observed.overlay,
+        verdicts=tuple(verdicts),
+        defects=tuple(defects),
+    )
 
 
 def _left_out(claim: Claim, observed: Observed) -> str:

@@ -26,9 +26,9 @@ from fabricheck.papers.claims.model import (
     NotTestable,
     computed,
     number,
+    value,
     verdict,
 )
-from fabricheck.papers.claims.published import value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 

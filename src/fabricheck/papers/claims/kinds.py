@@ -18,9 +18,9 @@ from fabricheck.papers.claims.model import (
     Finding,
     NotTestable,
     counted,
+    value,
     verdict,
 )
-from fabricheck.papers.claims.published import value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 

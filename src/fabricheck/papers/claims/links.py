@@ -14,8 +14,7 @@ from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import accesses, every_pair
 from fabricheck.papers.claims.groups import Group, Values, combined
 from fabricheck.papers.claims.kinds import at_least, equal
-from fabricheck.papers.claims.model import Claim, Finding, NotTestable, counted, verdict
-from fabricheck.papers.claims.published import value
+from fabricheck.papers.claims.model import Claim, Finding, NotTestable, counted, value, verdict
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair
 

@@ -16,8 +16,7 @@ from fabricheck.papers.claims.groups import (
     series,
 )
 from fabricheck.papers.claims.kinds import Limits, at_least, at_most, equal, level, order
-from fabricheck.papers.claims.model import Claim, NotTestable
-from fabricheck.papers.claims.published import value
+from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
+from fabricheck.references.published import folder, of_folder
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
@@ -88,45 +90,37 @@ class Claim:
 class Verdict:
     """The verdict on a claim from a partition's results.
 
-    kind: measured or simulated. fitted: on a simulated node, its keys that were fitted to published
-    values; the result then agrees by construction. noisy: whether one of its series was noisy.
+    because: the reason in one sentence. numbers, published: those that judged it, and those of the
+    claim's records. fitted: on a simulated node, its keys that were fitted to published values.
+    by_construction: whether it is reproduced by a fitted or built-in value, which is not evidence.
+    noisy: whether one of its series was too noisy for its check.
     """
 
     claim: Claim
-    partition: str
-    kind: str
-    finding: Finding
-    fitted: tuple[str, ...] = ()
-    published: tuple[Number, ...] = ()
-
-    @property
-    def noisy(self) -> bool:
-        """Whether one of the claim's series was too noisy for its check."""
-        return any(number.noisy for number in self.finding.numbers)
-
-    @property
-    def outcome(self) -> Outcome:
-        """Reproduced, not reproduced, or not testable here."""
-        return self.finding.outcome
-
-    @property
-    def independent(self) -> bool:
-        """Whether a reproduced claim is evidence: measured, or neither fitted nor built in."""
-        return self.kind == "measured" or not (self.fitted or self.claim.built_in)
-
-    @property
-    def by_construction(self) -> bool:
-        """Whether the claim is reproduced by a fitted or built-in value, which is not evidence."""
-        return self.outcome == REPRODUCED and not self.independent
+    outcome: Outcome
+    because: str
+    by_construction: bool
+    fitted: tuple[str, ...]
+    noisy: bool
+    numbers: tuple[Number, ...]
+    published: tuple[Number, ...]
 
 
 @dataclass(frozen=True)
 class Claims:
     """The outcome of every claim on the results of a partition.
 
+    where, on: the partition, empty for documents outside any session, and its node. kind: measured
+    or simulated. node: the name of the node model. overlay: the change to a simulated node.
     defects: a sentence for each claim whose rule failed by a defect of the suite.
     """
 
+    where: str
+    on: str | None
+    kind: str
+    runtimes: Sequence[str]
+    node: str | None
+    overlay: str | None
     verdicts: tuple[Verdict, ...]
     defects: tuple[str, ...] = ()
 
@@ -142,7 +136,7 @@ class Claims:
     def not_testable(self) -> dict[str, list[Verdict]]:
         """The claims that this partition cannot test, by reason."""
         return grouped(
-            (verdict.finding.because.rstrip("."), verdict)
+            (verdict.because.rstrip("."), verdict)
             for verdict in self.verdicts
             if verdict.outcome == NOT_TESTABLE
         )
@@ -183,3 +177,29 @@ def counted(what: str, count: float, unit: str, kind: Kind = "derived") -> Numbe
 def verdict(holds: bool, because: str, *numbers: Number) -> Finding:
     """Return the finding of a rule that had all the data it needs."""
     return Finding(REPRODUCED if holds else REFUTED, because, numbers)
+
+
+def published(record: str) -> Number:
+    """Return a published number, read from the data set and never typed again, with its place.
+
+    Its unit is GB/s (1e9 bytes per second), us, or percent where the record's unit can be
+    converted, else the record's own unit.
+
+    :raises NotTestable: when the data set cannot be read, or lacks the record.
+    """
+    try:
+        found = of_folder(folder()).record(record)
+    except FabricheckError as error:
+        raise NotTestable(f"the published values cannot be read: {error}") from None
+    # A value that its document cites from another one is marked.
+    secondary = " (secondary)" if found.secondary else ""
+    what = f"{found.metric.replace('_', ' ')}, {found.system}{secondary}"
+    return Number(what, found.value, found.unit, "published", record=record, place=found.place)
+
+
+def value(record: str) -> float:
+    """Return a published value, in the unit of `published`.
+
+    :raises NotTestable: as `published`.
+    """
+    return published(record).value

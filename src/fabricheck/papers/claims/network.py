@@ -19,8 +19,7 @@ from fabricheck.papers.claims.groups import (
     group,
 )
 from fabricheck.papers.claims.kinds import Limits, absent, at_least, at_most, level, quotient, ratio
-from fabricheck.papers.claims.model import Claim, NotTestable
-from fabricheck.papers.claims.published import value
+from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 

@@ -21,8 +21,7 @@ from fabricheck.papers.claims.kinds import (
     quotient,
     ratio,
 )
-from fabricheck.papers.claims.model import Claim, NotTestable
-from fabricheck.papers.claims.published import value
+from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series
 
