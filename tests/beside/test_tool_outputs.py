@@ -247,7 +247,7 @@ def test_p2p_test_cells_have_two_digits_after_the_point():
     """A digit that moved over a blank would give two other numbers."""
     damaged = P2P_TEST.replace("41.65 4240.90", "41.6 54240.90")
     assert damaged != P2P_TEST
-    assert "row 1 of 'Bidirectional P2P=Disabled" in refused(p2p, damaged)
+    assert ": '41.6' is not a value as the tool prints it." in refused(p2p, damaged)
 
 
 # What holds of all.

@@ -18,7 +18,7 @@ _HEADER = re.compile(
 )
 
 #: Arrays that a kernel reads and writes.
-ARRAYS = {"Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2}
+_ARRAYS = {"Copy": 2, "Mul": 2, "Add": 3, "Triad": 3, "Dot": 2}
 
 #: Values have six digits; two of them form a quotient.
 _SLACK = 1e-4
@@ -46,9 +46,9 @@ def parse(text: str, origin: str, runs: int, array_bytes: int) -> PlacedValues:
         if kernel in rates:
             raise line.garbled(f"{kernel} occurs twice")
         rates[kernel] = rate
-    if list(rates) != list(ARRAYS):
+    if list(rates) != list(_ARRAYS):
         found = ", ".join(rates) or "nothing"
-        raise GarbledOutput(origin, None, f"its kernels are {found}, not {', '.join(ARRAYS)}")
+        raise GarbledOutput(origin, None, f"its kernels are {found}, not {', '.join(_ARRAYS)}")
     return PlacedValues({(kernel,): rate for kernel, rate in rates.items()})
 
 
@@ -57,7 +57,7 @@ def _row(line: Line, runs: int, array_bytes: int) -> tuple[str, float]:
     kernel, *words = line.text.split(",")
     values = [number.value for word in words if (number := printed(word)) is not None]
     whole = all(word.isdecimal() for word in words[:3])
-    if kernel not in ARRAYS or len(words) != 7 or not whole:
+    if kernel not in _ARRAYS or len(words) != 7 or not whole:
         raise line.garbled(f"'{line.text}' is not a row of a kernel")
     if len(values) != 7 or min(values) <= 0:
         raise line.garbled(f"'{line.text}' has no positive value")
@@ -66,7 +66,7 @@ def _row(line: Line, runs: int, array_bytes: int) -> tuple[str, float]:
         raise line.other_run(
             f"there are {ran:.0f} runs of {elements * size:.0f} B, not {runs} of {array_bytes} B"
         )
-    by_time = ARRAYS[kernel] * array_bytes / shortest / 1e6
+    by_time = _ARRAYS[kernel] * array_bytes / shortest / 1e6
     slack = 1 + _SLACK
     if not rate / slack <= by_time <= rate * slack:
         raise line.garbled(f"{rate:g} MB/s contradicts {shortest:g} s, which gives {by_time:g}")

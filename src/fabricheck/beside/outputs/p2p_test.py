@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from fabricheck.beside.outputs import PlacedValues, Reader
-from fabricheck.core.lines import ended_lines_of, printed
+from fabricheck.core.lines import ended_lines_of
 
 _NAME = "[P2P (Peer-to-Peer) GPU Bandwidth Latency Test]"
 _DEVICE = re.compile(r"Device: (\d+), (.+), pciBusID: [0-9a-f]+, pciDeviceID: [0-9a-f]+, .*")
@@ -18,13 +18,13 @@ _LINKED = re.compile("[01]")
 _END = "NOTE: The CUDA Samples are not meant for performance measurements."
 
 #: Titles of what it prints with ``--p2p_read``, in order.
-CONNECTIVITY = "P2P Connectivity Matrix"
+_CONNECTIVITY = "P2P Connectivity Matrix"
 WRITES = "Unidirectional P2P=Enabled Bandwidth (P2P Writes) Matrix (GB/s)"
 READS = "Unidirectional P2P=Enabled Bandwidth (P2P Reads) Matrix (GB/s)"
 BOTH = "Bidirectional P2P=Enabled Bandwidth Matrix (GB/s)"
 LATENCY_WRITES = "P2P=Enabled Latency (P2P Writes) Matrix (us)"
-TITLES = (
-    CONNECTIVITY,
+_TITLES = (
+    _CONNECTIVITY,
     "Unidirectional P2P=Disabled Bandwidth Matrix (GB/s)",
     WRITES,
     READS,
@@ -55,7 +55,7 @@ def parse(text: str, origin: str) -> PlacedValues:
     reader.title(_NAME)
     devices: list[str] = []
     no_access = set()
-    while (line := reader.take(f"'{CONNECTIVITY}'")).text.strip() != CONNECTIVITY:
+    while (line := reader.take(f"'{_CONNECTIVITY}'")).text.strip() != _CONNECTIVITY:
         text = line.text.strip()
         if match := _DEVICE.fullmatch(text):
             if int(match[1]) != len(devices):
@@ -66,14 +66,14 @@ def parse(text: str, origin: str) -> PlacedValues:
     if not devices:
         raise line.garbled("it names no device")
     values: dict[tuple[str | int, ...], float] = {}
-    for title in TITLES:
-        if title != CONNECTIVITY:
+    for title in _TITLES:
+        if title != _CONNECTIVITY:
             reader.title(title)
         heads = (DEVICE_CLOCK, HOST_CLOCK) if "Latency" in title else (BANDWIDTH,)
         for head in heads:
             for row, cells in enumerate(_matrix(reader, title, head, len(devices))):
                 for column, value in enumerate(cells):
-                    if (row, column) not in no_access:
+                    if value is not None and (row, column) not in no_access:
                         values[title, head, row, column] = value
     line = reader.take("its last note")
     if not line.text.strip().startswith(_END):
@@ -81,17 +81,7 @@ def parse(text: str, origin: str) -> PlacedValues:
     return PlacedValues(values, devices=tuple(devices))
 
 
-def _matrix(reader: Reader, title: str, head: str, count: int) -> list[list[float]]:
+def _matrix(reader: Reader, title: str, head: str, count: int) -> list[list[float | None]]:
     reader.row([head, *map(str, range(count))], 0)
-    rows = []
-    for index in range(count):
-        line, words = reader.row([str(index)], count)
-        form = _LINKED if title == CONNECTIVITY else _VALUE
-        values = [printed(word) if form.fullmatch(word) else None for word in words]
-        numbers = [value.value for value in values if value is not None]
-        if len(numbers) != count:
-            raise line.garbled(f"row {index} of '{title}' is damaged")
-        if title != CONNECTIVITY and min(numbers) <= 0:
-            raise line.garbled(f"row {index} of '{title}' has a value that is not positive")
-        rows.append(numbers)
-    return rows
+    form = _LINKED if title == _CONNECTIVITY else _VALUE
+    return [reader.values([str(index)], count, form)[1] for index in range(count)]

@@ -24,10 +24,10 @@ DISTANCE = "Inter-Device Numa Distance"
 ONE_WAY = "Unidirectional copy peak bandwidth GB/s"
 BOTH_WAYS = "Bidirectional copy peak bandwidth GB/s"
 
-_RATE = re.compile(r"[0-9]+\.[0-9]{3}")
+_RATE = re.compile(r"N/A|[0-9]+\.[0-9]{3}")
 _FORMS = {
     ACCESS: re.compile("[01]"),
-    DISTANCE: re.compile("[0-9]{1,9}"),
+    DISTANCE: re.compile("N/A|[0-9]{1,9}"),
     ONE_WAY: _RATE,
     BOTH_WAYS: _RATE,
 }
@@ -92,19 +92,15 @@ def _matrix(reader: Reader, title: str, names: Sequence[str]) -> dict[tuple[str 
     line, _ = reader.row(["D/D", *map(str, range(len(names)))], 0)
     values: dict[tuple[str | int, ...], float] = {}
     for number, source in enumerate(names):
-        line, cells = reader.row([str(number)], len(names))
-        for target, word in zip(names, cells, strict=True):
-            if word == "N/A" and title != ACCESS:
+        line, cells = reader.values([str(number)], len(names), _FORMS[title])
+        for target, value in zip(names, cells, strict=True):
+            if value is None:
                 continue
-            if _FORMS[title].fullmatch(word) is None:
-                raise line.garbled(f"'{word}' is not a value of '{title}'")
-            values[title, source, target] = float(word)
-            if title in (ONE_WAY, BOTH_WAYS) and float(word) <= 0:
-                raise line.garbled(f"'{word}' is not a positive value")
+            values[title, source, target] = value
             if title == BOTH_WAYS and target in names[: number + 1]:
                 other = None if target == source else values.get((title, target, source))
-                if other != float(word):
-                    raise line.garbled(f"{source} to {target} is {word}, the way back is {other}")
+                if other != value:
+                    raise line.garbled(f"{source} to {target} is {value}, the way back is {other}")
     if title == BOTH_WAYS:
         for _, *ends in values:
             if (title, *reversed(ends)) not in values:

@@ -12,12 +12,12 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from fabricheck.beside.outputs import PlacedValues, Reader
+from fabricheck.beside.outputs import PlacedValues, Reader, number
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of
 
 #: The oldest version whose format is read, and the newest whose format is known.
-OLDEST, NEWEST = (1, 52), (1, 62)
+_OLDEST, _NEWEST = (1, 52), (1, 62)
 
 #: Matrices of p2p: one direction alone; in both directions, that of the row, and the total.
 ALONE, BESIDE, BOTH = "alone", "beside", "both"
@@ -34,8 +34,8 @@ BEST = "best"
 _VERSION = re.compile(r"TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?\b(.*)")
 _ERROR = re.compile(r"(?:^\[ERROR\]\s*|(?=Encountered HIP error))(.*)")
 _SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *= *([^ ,]+) *:.*")
-_WORD = re.compile(r"[CG]PU \d\d|\S+")
-_TWO, _THREE = re.compile(r"[0-9]+\.[0-9]{2}"), re.compile(r"[0-9]+\.[0-9]{3}")
+_WORD, _DEVICE = re.compile(r"[CG]PU \d\d|\S+"), re.compile(r"\b([CG]PU)(\d\d)\b")
+_TWO, _THREE = (re.compile(rf"N/A|[0-9]+\.[0-9]{{{digits}}}") for digits in (2, 3))
 _MATRIX = re.compile(
     r"(Uni|Bi)directional copy peak bandwidth GB/s "
     r"\[(Local|Remote) read / (Local|Remote) write\] \(GPU-Executor: (GFX|DMA)\)"
@@ -140,18 +140,15 @@ def _require_executors(
 def _matrix(
     reader: _Reader, part: str, remote_read: bool
 ) -> tuple[list[str], dict[tuple[str | int, ...], float]]:
-    line = reader.take("the names of the columns")
     corner = "SRC\\DST" if part == "Bi" else "SRC\\EXE+DST" if remote_read else "SRC+EXE\\DST"
-    found, *names = _WORD.findall(line.text)
-    if found != corner or not names or names != _device_names(names):
-        raise line.garbled(f"'{line.text.strip()}' are not names of columns")
+    names = reader.columns(corner)
     values: dict[tuple[str | int, ...], float] = {}
     arrows = ("->",) if part == "Uni" else ("->", "<-", "<->")
     rows: dict[str, list[float | None]] = {}
     kinds: dict[str, list[float]] = {kind: [] for kind in _KINDS}
     for source in names:
         for arrow in arrows:
-            line, rows[arrow] = _row(reader, [source, arrow], len(names), _TWO)
+            line, rows[arrow] = reader.values([source, arrow], len(names), _TWO)
         if part == "Bi":
             _require_sums(line, rows)
         place = {"->": ALONE if part == "Uni" else BESIDE, "<->": BOTH}
@@ -184,7 +181,7 @@ def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[f
     if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
         raise line.garbled(f"'{line.text.strip()}' are not averages of {part}Dir")
     for word, cells in zip(rest.split(), kinds.values(), strict=True):
-        stated = _value(line, word, _TWO)
+        stated = number(line, word, _TWO)
         mean = sum(cells) / len(cells) if cells else None
         if (stated is None) != (mean is None) or (
             stated is not None and mean is not None and abs(stated - mean) > 0.0101
@@ -216,18 +213,13 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
     if summary[1] is not None:
         reader.require_size(line, int(summary[1]), size)
     reader.rule()
-    line = reader.take("the names of the columns")
-    corner, *names = _WORD.findall(line.text)
-    devices = names[:-2]
-    if corner != "SRC\\DST" or names[-2:] != ["STotal", "Actual"] or not devices:
-        raise line.garbled(f"'{line.text.strip()}' are not names of GPUs, STotal and Actual")
-    if devices != _device_names(devices) or devices[0][:3] != "GPU":
-        raise line.garbled(f"'{line.text.strip()}' does not name the GPUs in order")
+    totals = ["STotal", "Actual"]
+    devices = reader.columns("SRC\\DST", totals)
     values: dict[tuple[str | int, ...], float] = {}
     columns: dict[str, list[float]] = {name: [] for name in devices}
     sums = []
     for source in devices:
-        line, cells = _row(reader, [source], len(names))
+        line, cells = reader.values([source], len(devices + totals), _THREE)
         known = [cell for cell in cells[:-2] if cell is not None]
         _require_sum(line, cells[-2], known)
         sums.append(cells[-2] or 0.0)
@@ -235,7 +227,7 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
             if cell is not None:
                 values[source, target] = cell
                 columns[target].append(cell)
-    line, cells = _row(reader, ["RTotal"], len(names) + 1)
+    line, cells = reader.values(["RTotal"], len(devices + totals) + 1, _THREE)
     for target, cell in zip(devices, cells, strict=False):
         _require_sum(line, cell, columns[target])
     _require_sum(line, cells[-3], sums)
@@ -247,7 +239,7 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
         text_of, _, rest = line.text.partition(": ")
         if f"{text_of}:" != head or not rest.endswith(" GB/s"):
             raise line.garbled(f"'{line.text.strip()}' is not '{head} ... GB/s'")
-        value = _value(line, rest.removesuffix(" GB/s").strip(), _THREE)
+        value = number(line, rest.removesuffix(" GB/s").strip(), _THREE)
         if value is None:
             raise line.garbled("a total is missing")
         if place is not None:
@@ -257,14 +249,6 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
             raise line.garbled(f"{value:g} is not the {expected:g} of the table")
     reader.end()
     return PlacedValues(values, reader.version, tuple(devices))
-
-
-def _row(
-    reader: _Reader, head: Sequence[str], cells: int, form: re.Pattern[str] = _THREE
-) -> tuple[Line, list[float | None]]:
-    """Return the next line, which begins with the words of a head, and its values."""
-    line, words = reader.row(head, cells)
-    return line, [_value(line, word, form) for word in words]
 
 
 def _require_sum(line: Line, stated: float | None, parts: Sequence[float]) -> None:
@@ -313,7 +297,7 @@ def parse_one_to_all(
         raise line.garbled(f"{words[-1]} is not a number of compute units")
     values: dict[tuple[str | int, ...], float] = {}
     for other, word in zip(others, words, strict=False):
-        rate = _value(line, word, _THREE)
+        rate = number(line, word, _THREE)
         if rate is None:
             raise line.garbled(f"GPU {other} has no value")
         values[executor, other] = rate
@@ -341,14 +325,10 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     if match[2] != "0":
         raise line.other_run(f"it is of GPU {match[2]}, not 0")
     reader.title("- All numbers reported as GB/sec")
-    line = reader.take("the names of the columns")
-    head, *found = line.words
-    names = [f"{name[:3]} {name[3:]}" for name in found]
-    if head != "NumCUs" or not names or names != _device_names(names):
-        raise line.garbled(f"'{line.text.strip()}' are not names of columns")
+    names = reader.columns("NumCUs")
     values: dict[tuple[str | int, ...], float] = {}
     for units in range(1, most + 1):
-        line, cells = _row(reader, [str(units)], len(names), _TWO)
+        line, cells = reader.values([str(units)], len(names), _TWO)
         for name, value in zip(names, cells, strict=True):
             if value is None:
                 raise line.garbled(f"{name} has no value")
@@ -360,27 +340,12 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     if len(best_cells) != len(names):
         raise line.garbled(f"it has {len(best_cells)} values, not {len(names)}")
     for name, (printed, count) in zip(names, best_cells, strict=True):
-        best = max(values[number, name] for number in range(1, most + 1))
+        best = max(values[units, name] for units in range(1, most + 1))
         if float(printed) != best or values.get((int(count), name)) != best:
             raise line.garbled(f"{printed} with {count} compute units is not the best of {name}")
         values[BEST, name] = best
     reader.end()
     return PlacedValues(values, reader.version)
-
-
-def _device_names(names: Sequence[str]) -> list[str]:
-    """Return the names of some CPUs and GPUs, in the order of their numbers."""
-    cpus = sum(name[:3] == "CPU" for name in names)
-    gpus = len(names) - cpus
-    return [*(f"CPU {i:02d}" for i in range(cpus)), *(f"GPU {i:02d}" for i in range(gpus))]
-
-
-def _value(line: Line, word: str, form: re.Pattern[str]) -> float | None:
-    if word == "N/A":
-        return None
-    if form.fullmatch(word) is None or float(word) <= 0:
-        raise line.garbled(f"'{word}' is not a positive value")
-    return float(word)
 
 
 class _Reader(Reader):
@@ -395,7 +360,9 @@ class _Reader(Reader):
                 raise line.garbled(f"TransferBench says: {match[1]}")
         self.version, newer = self._require_version()
         if newer:
-            self.origin += f" of TransferBench {self.version} (known up to {NEWEST[0]}.{NEWEST[1]})"
+            self.origin += (
+                f" of TransferBench {self.version} (known up to {_NEWEST[0]}.{_NEWEST[1]})"
+            )
             self.lines = [replace(line, origin=self.origin) for line in self.lines]
 
     def _require_version(self) -> tuple[str, bool]:
@@ -404,13 +371,14 @@ class _Reader(Reader):
             if match := _VERSION.fullmatch(line.text):
                 version = ".".join(part for part in match.groups()[:3] if part is not None)
                 number = (int(match[1]), int(match[2]))
-                if number < OLDEST:
+                if number < _OLDEST:
                     raise line.other_run(
-                        f"it is of TransferBench {version}, not of {OLDEST[0]}.{OLDEST[1]} or newer"
+                        f"it is of TransferBench {version}, not of "
+                        f"{_OLDEST[0]}.{_OLDEST[1]} or newer"
                     )
                 if "multi-node" in match[4].lower():
                     raise line.other_run("it is of several nodes")
-                return version, number > NEWEST
+                return version, number > _NEWEST
         raise GarbledOutput(self.origin, None, "it does not state the version of TransferBench")
 
     def require_settings(self, wanted: Mapping[str, str]) -> None:
@@ -433,6 +401,21 @@ class _Reader(Reader):
         raise GarbledOutput(
             self.origin, None, f"it has no {what}: it is cut off, or of another preset or version"
         )
+
+    def columns(self, corner: str, after: Sequence[str] = ()) -> list[str]:
+        """Return the devices that the next line names: CPUs, then GPUs, in order of their numbers.
+
+        :param corner: the word before them. after: those after them.
+        :raises GarbledOutput: when it is another line.
+        """
+        line = self.take("the names of the columns")
+        words = _WORD.findall(_DEVICE.sub(r"\1 \2", line.text))
+        cpus = sum(word[:4] == "CPU " for word in words)
+        gpus = len(words) - 1 - cpus - len(after)
+        names = [f"CPU {i:02d}" for i in range(cpus)] + [f"GPU {i:02d}" for i in range(gpus)]
+        if not names or words != [corner, *names, *after]:
+            raise line.garbled(f"'{line.text.strip()}' are not names of columns")
+        return names
 
     def rule(self, of: str = "=") -> None:
         line = self.take("a line below the title")
