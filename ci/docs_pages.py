@@ -30,7 +30,6 @@ import typer
 import yaml
 from pydantic import BaseModel
 
-from fabricheck.beside import render
 from fabricheck.beside import table as rounds
 from fabricheck.core.amounts import about
 from fabricheck.core.show import markdown
@@ -439,7 +438,7 @@ KERNELS = {
 
 def rounds_of(folder: str) -> str:
     """Return the tables of recorded rounds beside third-party benchmarks."""
-    return render.section(rounds.read_all([RECORDED / folder]))
+    return rounds.section(rounds.read_all([RECORDED / folder]))
 
 
 #: What makes the table of a line in a page, by the line's first words.

@@ -13,7 +13,7 @@ import pytest
 import amd_tool_texts as composed
 import composed_tools
 from damage import cells, rearranged
-from fabricheck.beside.outputs import babelstream
+from fabricheck.beside.outputs import nvidia
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb
 from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
@@ -357,4 +357,4 @@ def test_rocm_bandwidth_test_of_another_version():
 def test_babelstream_of_hip_has_the_same_table():
     text = composed.hip_stream_csv(composed_tools.babelstream_csv(512 * MIB // 8, 30))
     assert "Using HIP device" in text
-    assert babelstream.parse(text, "the file", 30, 512 * MIB).values["Copy",] == 4030.0
+    assert nvidia.parse_babelstream(text, "the file", 30, 512 * MIB).values["Copy",] == 4030.0

@@ -10,7 +10,7 @@ import pytest
 
 import composed_tools as composed
 from damage import cells, cuts, rearranged, rows_of
-from fabricheck.beside.outputs import babelstream, nvbandwidth, p2p_test
+from fabricheck.beside.outputs import nvidia
 from fabricheck.core.errors import FabricheckError, GarbledOutput, OtherRunError, WrongDataError
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
@@ -38,7 +38,7 @@ def refused(parse, *arguments, error=GarbledOutput, **options):
 
 
 def nvb(text, testcases=TESTCASES):
-    return nvbandwidth.parse(text, "the file", testcases)
+    return nvidia.parse_nvbandwidth(text, "the file", testcases)
 
 
 def changed(change, index=2):
@@ -142,7 +142,7 @@ def test_nvbandwidth_on_one_device_waives():
 
 
 def babel(text, runs=RUNS, array=ARRAY):
-    return babelstream.parse(text, "the file", runs, array).values
+    return nvidia.parse_babelstream(text, "the file", runs, array).values
 
 
 def test_babelstream_recorded():
@@ -184,23 +184,23 @@ def test_babelstream_of_another_run():
 
 
 def p2p(text):
-    return p2p_test.parse(text, "the file")
+    return nvidia.parse_p2p_test(text, "the file")
 
 
 def test_p2p_test_recorded():
     result = p2p(P2P_TEST)
     assert result.devices == ("NVIDIA H200", "NVIDIA H200")
-    assert result.values[p2p_test.WRITES, "D\\D", 0, 1] == 386.45
-    assert result.values[p2p_test.READS, "D\\D", 1, 0] == 389.55
-    assert result.values[p2p_test.BOTH, "D\\D", 1, 0] == 774.49
-    assert result.values[p2p_test.LATENCY_WRITES, "GPU", 0, 1] == 2.24
-    assert result.values[p2p_test.LATENCY_WRITES, "CPU", 1, 0] == 1.84
-    assert (p2p_test.WRITES, "D\\D", 0, 2) not in result.values
+    assert result.values[nvidia.WRITES, "D\\D", 0, 1] == 386.45
+    assert result.values[nvidia.READS, "D\\D", 1, 0] == 389.55
+    assert result.values[nvidia.BOTH, "D\\D", 1, 0] == 774.49
+    assert result.values[nvidia.LATENCY_WRITES, "GPU", 0, 1] == 2.24
+    assert result.values[nvidia.LATENCY_WRITES, "CPU", 1, 0] == 1.84
+    assert (nvidia.WRITES, "D\\D", 0, 2) not in result.values
 
 
 def test_p2p_test_of_three_devices():
     result = p2p(composed.p2p_test_text(3))
-    assert result.values[p2p_test.READS, "D\\D", 1, 2] == 389.0 + 1 + 4
+    assert result.values[nvidia.READS, "D\\D", 1, 2] == 389.0 + 1 + 4
 
 
 def test_p2p_test_without_reads_is_of_another_command():
@@ -239,8 +239,8 @@ def test_p2p_test_that_failed():
 
 def test_pairs_without_access_have_no_value():
     result = p2p(P2P_TEST.replace("Device=0 CAN Access", "Device=0 CANNOT Access"))
-    assert (p2p_test.WRITES, "D\\D", 0, 1) not in result.values
-    assert result.values[p2p_test.WRITES, "D\\D", 1, 0] == 395.96
+    assert (nvidia.WRITES, "D\\D", 0, 1) not in result.values
+    assert result.values[nvidia.WRITES, "D\\D", 1, 0] == 395.96
 
 
 def test_p2p_test_cells_have_two_digits_after_the_point():

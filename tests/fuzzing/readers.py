@@ -31,13 +31,7 @@ import nccl_texts
 import topology_texts as topologies
 import verdict_sessions
 from fabricheck.beside import launches, table
-from fabricheck.beside.outputs import (
-    PlacedValues,
-    babelstream,
-    nvbandwidth,
-    p2p_test,
-    transferbench,
-)
+from fabricheck.beside.outputs import PlacedValues, nvidia, transferbench
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.core import nodelists, yaml_files
 from fabricheck.core.checkout import ROOT
@@ -178,12 +172,12 @@ def _placed(found: PlacedValues) -> Mapping[Any, Any]:
 
 def _nvbandwidth() -> Reader:
     def read(path: Path) -> Mapping[Any, Any]:
-        return _placed(nvbandwidth.parse(text_of(path), str(path), launches.TESTCASES))
+        return _placed(nvidia.parse_nvbandwidth(text_of(path), str(path), launches.TESTCASES))
 
     def three(path: Path) -> Mapping[Any, Any]:
         names = ("device_local_copy", "device_to_device_memcpy_read_sm",
                  "device_to_device_bidirectional_memcpy_read_ce")  # fmt: skip
-        return _placed(nvbandwidth.parse(text_of(path), str(path), names))
+        return _placed(nvidia.parse_nvbandwidth(text_of(path), str(path), names))
 
     texts = [
         _recorded(H200 / "beside-1" / "nvbandwidth-1.txt", read),
@@ -195,7 +189,7 @@ def _nvbandwidth() -> Reader:
 
 def _babelstream() -> Reader:
     def read(path: Path) -> Mapping[Any, Any]:
-        return babelstream.parse(text_of(path), str(path), 30, 512 << 20).values
+        return nvidia.parse_babelstream(text_of(path), str(path), 30, 512 << 20).values
 
     texts = [
         _recorded(OUTPUTS / "babelstream-h200" / "csv_512MiB.txt", read),
@@ -206,7 +200,7 @@ def _babelstream() -> Reader:
 
 def _p2p_test() -> Reader:
     def read(path: Path) -> Mapping[Any, Any]:
-        return _placed(p2p_test.parse(text_of(path), str(path)))
+        return _placed(nvidia.parse_p2p_test(text_of(path), str(path)))
 
     texts = [
         _recorded(H200 / "beside-1" / "p2p-test-1.txt", read),

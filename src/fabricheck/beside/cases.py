@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from fabricheck.beside.outputs import p2p_test
+from fabricheck.beside.outputs import nvidia
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb
 
@@ -102,7 +102,7 @@ def _nvb(test: str, row: int = 0, column: int = 0) -> Cell:
     return Cell("nvbandwidth", (test, row, column), "nvbandwidth")
 
 
-def _p2p(test: str, row: int, column: int, head: str = p2p_test.BANDWIDTH) -> Cell:
+def _p2p(test: str, row: int, column: int, head: str = nvidia.BANDWIDTH) -> Cell:
     return Cell("p2p-test", (test, head, row, column), "p2p-test")
 
 
@@ -154,18 +154,18 @@ BESIDE_NVIDIA: tuple[Comparison, ...] = (
     Comparison(
         "to a peer, engine",
         Ours("p2p", "engine"),
-        (_nvb("device_to_device_memcpy_write_ce", 0, 1), _p2p(p2p_test.WRITES, 0, 1)),
+        (_nvb("device_to_device_memcpy_write_ce", 0, 1), _p2p(nvidia.WRITES, 0, 1)),
     ),
     Comparison(
         "from a peer, engine",
         Ours("p2p", "engine"),
-        (_nvb("device_to_device_memcpy_read_ce", 1, 0), _p2p(p2p_test.READS, 1, 0)),
+        (_nvb("device_to_device_memcpy_read_ce", 1, 0), _p2p(nvidia.READS, 1, 0)),
         note="the tools' copies are queued by the destination, ours by the source",
     ),
     Comparison(
         "both directions between peers, engine, beside writes",
         Ours("p2p", "engine-both", SUM),
-        (_nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1), _p2p(p2p_test.BOTH, 0, 1)),
+        (_nvb("device_to_device_bidirectional_memcpy_write_ce", 0, 1), _p2p(nvidia.BOTH, 0, 1)),
         note=_TOTAL,
     ),
     Comparison(
@@ -247,13 +247,13 @@ BESIDE_NVIDIA: tuple[Comparison, ...] = (
     Comparison(
         "copy of 16 B to a peer, device's clock",
         Ours("p2p", "latency"),
-        (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.DEVICE_CLOCK),),
+        (_p2p(nvidia.LATENCY_WRITES, 0, 1, nvidia.DEVICE_CLOCK),),
         unit="us",
     ),
     Comparison(
         "copy of 16 B to a peer, host's clock",
         Ours("p2p", "latency-host"),
-        (_p2p(p2p_test.LATENCY_WRITES, 0, 1, p2p_test.HOST_CLOCK),),
+        (_p2p(nvidia.LATENCY_WRITES, 0, 1, nvidia.HOST_CLOCK),),
         unit="us",
         target=None,
         note="not the same: the test times the calls that queue 100 copies and waits for none; "

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.beside import record as rounds
-from fabricheck.beside import render, table
+from fabricheck.beside import table
 from fabricheck.cli import commands, output
 from fabricheck.core import whole_files
 
@@ -82,9 +82,9 @@ def table_command(
     The verdict compares the ratio of medians with the row's target and judges nothing else: exit
     status 0 also where a target is missed.
     """
-    text = render.section(table.read_all(folders))
+    text = table.section(table.read_all(folders))
     if page is None:
         typer.echo(text, nl=False)
         return
-    whole_files.rewrite_block(page, {render.BLOCK: f"\n{text}\n"})
+    whole_files.rewrite_block(page, {table.BLOCK: f"\n{text}\n"})
     output.note(f"wrote {page}")

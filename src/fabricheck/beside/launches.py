@@ -19,9 +19,7 @@ from fabricheck.beside.cases import (
 )
 from fabricheck.beside.outputs import (
     PlacedValues,
-    babelstream,
-    nvbandwidth,
-    p2p_test,
+    nvidia,
     rocm_bandwidth_test,
     transferbench,
 )
@@ -88,7 +86,7 @@ class Tool:
 
 def _babelstream(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
     array = BABELSTREAM_BYTES[launch.removeprefix("babelstream-")]
-    return babelstream.parse(text, origin, BABELSTREAM_RUNS, array)
+    return nvidia.parse_babelstream(text, origin, BABELSTREAM_RUNS, array)
 
 
 #: Bytes of a transfer of TransferBench: its default, because it compares all data on the host.
@@ -175,7 +173,7 @@ TOOLS: dict[str, Tool] = {
             "nvbandwidth": f"-j -b {ARRAY_BYTES >> 20} -i {_NVBANDWIDTH_SAMPLES} "
             f"-t {' '.join(TESTCASES)}"
         },
-        lambda text, origin, launch, devices: nvbandwidth.parse(text, origin, TESTCASES),
+        lambda text, origin, launch, devices: nvidia.parse_nvbandwidth(text, origin, TESTCASES),
         limit_s=180,
         runtimes=("cuda",),
     ),
@@ -192,7 +190,7 @@ TOOLS: dict[str, Tool] = {
     "p2p-test": Tool(
         "p2pBandwidthLatencyTest",
         {"p2p-test": f"--p2p_read --numElems={ARRAY_BYTES // 4}"},
-        lambda text, origin, launch, devices: p2p_test.parse(text, origin),
+        lambda text, origin, launch, devices: nvidia.parse_p2p_test(text, origin),
         limit_s=60,
         runtimes=("cuda",),
         fewest_devices=2,
