@@ -118,7 +118,7 @@ CASES = {
     ),
     "kernels-need-compute-units": Cases(
         lambda: of(*sweep(0, 1, 10.0, 20.0, 80.0, 140.0), *sweep(0, 2, 10.0, 20.0, 37.0, 37.5)),
-        lambda: of(*sweep(0, 1, 10.0, 20.0, 80.0, 140.0), *sweep(0, 2, 30.0, 37.5)),
+        lambda: of(*sweep(0, 1, 10.0, 20.0, 80.0, 140.0), *sweep(0, 2, 37.48, 37.5)),
         lambda: of(pair(0, 1, 150.0, "read"), pair(0, 2, 37.5, "read")),
     ),
     "peer-switch-alone": Cases(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain, product
@@ -17,9 +16,6 @@ from fabricheck.report.figures.rows import amount, beside, expected_by, fitted, 
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
-#: The two devices at the end of a record's name.
-_PAIR = re.compile(r"-(\d)(\d)$")
-
 SENDER, RECEIVER = "from device", "to device"
 
 
@@ -28,7 +24,7 @@ class Matrix:
     """A heat map of all pairs of devices.
 
     select: the properties of its series. row, column: the meaning of the first and the second
-    device of a pair. records: of the published data set, with names ending in two devices, shown
+    device of a pair. records: of the published data set, each of a pair, shown
     beside. once: whether a pair has one value instead of one per direction.
     """
 
@@ -286,9 +282,9 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
 def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Record]:
     """Return the published values of the pairs, without those within a device."""
     return {
-        (int(ends[1]), int(ends[2])): value
-        for value in beside(observed.node, matrix.records)
-        if (ends := _PAIR.search(value.id)) and ends[1] != ends[2]
+        (pair[0], pair[1]): record
+        for record in beside(observed.node, matrix.records)
+        if (pair := record.conditions.get("pair")) and pair[0] != pair[1]
     }
 
 
