@@ -131,7 +131,7 @@ FAULTS = {
     ),
     "NIC without a place": (
         lambda c: c["nics"]["list"][1].pop("device"),
-        "nics.list[1]: NIC cxi1 needs exactly one of device and domain.",
+        "nics.list[cxi1]: NIC cxi1 needs exactly one of device and domain.",
     ),
     "NIC on an unknown device": (
         lambda c: c["nics"]["list"][1].update(device=8),

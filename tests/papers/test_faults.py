@@ -319,9 +319,9 @@ def test_too_many_fitted_parameters_are_refused(node, monkeypatch):
     ("text", "said"),
     [
         ("records: [", "it is not valid YAML"),
-        ("records: 3", "this is not a data set of records"),
-        ("[]", "this is not a data set of records"),
-        ("records: [{id: x}]", "this is not a data set of records"),
+        ("records: 3", "published.yaml: records: input should be a valid list, not 3"),
+        ("[]", "published.yaml: it must contain a mapping of keys to values"),
+        ("records: [{id: x}]", r"records\[x\]: its value is not a finite number"),
     ],
 )
 def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):

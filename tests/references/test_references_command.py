@@ -240,7 +240,7 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
         (folder / "lumi" / "spack.lock").write_text(content)
     with pytest.raises(
         InvalidInputError,
-        match=r"^[^\n]*spack\.lock: (it is not valid JSON|concrete_specs|input should be)[^\n]*$",
+        match=r"^[^\n]*spack\.lock: (it is not valid JSON|concrete_specs|it must contain)[^\n]*$",
     ):
         listing.version_at_hand(environment, (installed, committed))
 

@@ -182,34 +182,34 @@ RECORDS = {
     ("change", "reason"),
     [
         (lambda data: data["records"].append(data["records"][0]), "two records have the same id"),
-        (lambda data: data["setups"][0].pop("titles"), "this is not a data set of records"),
+        (lambda data: data["setups"][0].pop("titles"), r"setups\[0\].titles: this key is missing"),
         (
             lambda data: data["setups"][0].update(titles=[["A paper"]]),
-            "this is not a data set of records",
+            r"setups\[0\].titles\[0\]: input should be a valid string",
         ),
         (
             lambda data: data["setups"][0].update(software="rocm"),
-            "this is not a data set of records",
+            r"setups\[0\].software: input should be a valid dictionary",
         ),
         (
             lambda data: data["records"][0].update(conditions=["a"]),
-            "this is not a data set of records",
+            r"records\[a\].conditions: input should be a valid dictionary",
         ),
         (
             lambda data: data["records"][0].pop("conditions"),
-            "this is not a data set of records .record a lacks conditions",
+            r"records\[a\].conditions: this key is missing",
         ),
         (
             lambda data: data["records"][0].update(accelerator=None),
-            "this is not a data set of records",
+            r"records\[a\].accelerator: input should be a valid string",
         ),
         (
             lambda data: data["records"][0].update(value=10**400),
-            "this is not a data set of records",
+            r"records\[a\]: its value is not a finite number",
         ),
         (
             lambda data: data["records"][0].update(value=math.nan),
-            "this is not a data set of records",
+            r"records\[a\]: its value is not a finite number",
         ),
     ],
 )

@@ -20,7 +20,7 @@ def test_every_format_gives_the_same_concrete_specs(number):
 
 REFUSED = {
     locks.text()[:200]: "x.lock: it is not valid JSON (",
-    "[]": "x.lock: input should be an object",
+    "[]": "x.lock: it must contain a mapping",
     locks.text(8): "x.lock: the lock format 8 is unknown; supported are 5, 6, 7.",
     locks.text(4): "x.lock: the lock format 4 is unknown; supported are 5, 6, 7.",
     locks.text(5, roots=[]): "x.lock: roots: ",

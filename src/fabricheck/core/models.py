@@ -163,12 +163,12 @@ def parse_model(text: str, kind: type[M], path: Path | str) -> M:
     try:
         found = TypeAdapter(kind).validate_json(text)
     except ValidationError as error:
-        raise InvalidFile(path, *first_fault(error)) from None
+        raise InvalidFile(path, *_first_fault(error)) from None
     parse_json(text, path)
     return found
 
 
-def validated(kind: type[M], content: Any, path: Path) -> M:
+def validated(kind: type[M], content: Any, path: Path | str) -> M:
     """Validate the parsed content of a file against a model.
 
     :raises InvalidFile: for the first fault, naming file and key.
@@ -176,32 +176,48 @@ def validated(kind: type[M], content: Any, path: Path) -> M:
     try:
         return TypeAdapter(kind).validate_python(content)
     except ValidationError as error:
-        raise InvalidFile(path, *first_fault(error)) from None
+        raise InvalidFile(path, *_first_fault(error, content)) from None
 
 
-def first_fault(error: ValidationError) -> tuple[str | None, str]:
-    """Return the key of the first fault, ``None`` for the whole file, and the reason."""
+def _first_fault(error: ValidationError, content: Any = None) -> tuple[str | None, str]:
+    """Return the key of the first fault, ``None`` for the whole file, and the reason.
+
+    :param content: that of the file, for the names of what lists have.
+    """
     first = error.errors(include_url=False, include_context=False)[0]
-    return key_of(first["loc"]) or None, reason_of(first)
+    return _key_of(first["loc"], content) or None, _reason_of(first)
 
 
-def key_of(location: tuple[int | str, ...]) -> str:
-    """Format a location in a file as ``links.matrix[3]``."""
-    text = ""
+def _key_of(location: tuple[int | str, ...], content: Any = None) -> str:
+    """Format a location in a file as ``links.matrix[3]``, or ``systems[lumi].partitions[gpu]``.
+
+    :param content: that of the file: an item of a list is named by its ``name`` or ``id``.
+    """
+    text, here = "", content
     for part in location:
-        if part == "[key]":
-            continue
-        name = part if isinstance(part, int) or part.isprintable() else ascii(part)
-        text += f"[{part}]" if isinstance(part, int) else f"{'.' if text else ''}{name}"
+        if isinstance(part, int):
+            here = here[part] if isinstance(here, list) and part < len(here) else None
+            known = (here.get("name"), here.get("id")) if isinstance(here, dict) else ()
+            names = [name for name in known if isinstance(name, str) and name.isprintable()]
+            text += f"[{next(iter(names), part)}]"
+        elif part != "[key]":
+            here = here.get(part) if isinstance(here, dict) else None
+            text += f"{'.' if text else ''}{part if part.isprintable() else ascii(part)}"
     return text
 
 
-def reason_of(error: Mapping[str, Any]) -> str:
+#: What users are told instead of pydantic's words.
+_REASONS = {
+    "missing": "this key is missing",
+    "extra_forbidden": "this key is unknown",
+    "model_type": "it must contain a mapping of keys to values",
+}
+
+
+def _reason_of(error: Mapping[str, Any]) -> str:
     """Return what pydantic found at one place, without a full stop."""
-    if error["type"] == "missing":
-        return "this key is missing"
-    if error["type"] == "extra_forbidden":
-        return "this key is unknown"
+    if error["type"] in _REASONS:
+        return _REASONS[error["type"]]
     message = str(error["msg"]).removeprefix("Value error, ")
     if error["type"] == "value_error":
         return message

@@ -10,13 +10,13 @@ import functools
 import math
 import statistics
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Literal
 
-from pydantic import Field, ValidationError, model_validator
+from pydantic import Field, model_validator
 
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.models import StrictModel, first_fault
+from fabricheck.core.models import StrictModel
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.node import NodeModel
@@ -217,19 +217,6 @@ class Origin(StrictModel, populate_by_name=True, strict=False):
         if computed_unit != unit or not math.isclose(computed, value, rel_tol=1e-3):
             return f"its source gives {computed:g} {computed_unit}"
         return None
-
-
-def read(stated: Mapping[str, Any], place: str) -> Origin:
-    """Parse an origin from a reference file.
-
-    :param place: file, partition and metric, for the sentence.
-    :raises InvalidInputError: when something is missing, unknown or contradictory.
-    """
-    try:
-        return Origin.model_validate(stated)
-    except ValidationError as error:
-        key, reason = first_fault(error)
-        raise InvalidInputError(f"{place}: {f'{key}: ' if key else ''}{reason}.") from None
 
 
 def record_names(origin: Origin) -> list[str]:

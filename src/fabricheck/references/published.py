@@ -8,13 +8,15 @@ import os
 import re
 import sys
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from pydantic import AliasPath, Field, model_validator
 
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import listed
 
 #: The variable with ReFrame's folder of reference files; the settings set it if unset.
@@ -30,9 +32,6 @@ UNITS = {"GB/s": ("GB/s", 1.0), "TB/s": ("GB/s", 1e3), "MB/s": ("GB/s", 1e-3), "
 
 #: The units that metrics have; a ratio cannot ground a reference.
 OF_METRICS = ("GB/s", "us", "percent")
-
-#: Fields of a record that are copied unchanged.
-_AS_THEY_ARE = ("id", "system", "accelerator", "experiment", "metric", "kind", "conditions")
 
 #: The roles of records that are limits and no measurements: by which a site accepts its nodes, and
 #: what a vendor or a site demands at least, without a tolerance.
@@ -54,8 +53,7 @@ MACHINES = {
 _VERSION = re.compile(r"\b(ROCm|CUDA)[ -]?(\d+(?:\.\d+)*)|\bcu(\d\d)(\d)\b", re.IGNORECASE)
 
 
-@dataclass(frozen=True)
-class Record:
+class Record(StrictModel, extra="ignore"):
     """One published record.
 
     value: in ``unit``, which is one of the suite's where it can be converted. step: the last
@@ -73,14 +71,32 @@ class Record:
     unit: str
     step: float
     printed: str
-    title: str
-    where: str
+    title: str = Field(validation_alias=AliasPath("source", "title"))
+    where: str = Field("", validation_alias=AliasPath("source", "where"))
     kind: str
-    role: str | None
-    qualifier: str | None
-    secondary: bool
-    inferred: bool
-    conditions: Mapping[str, Any]
+    role: str | None = None
+    qualifier: str | None = None
+    secondary: bool = False
+    inferred: bool = Field(False, validation_alias="system_inferred")
+    conditions: dict[str, Any]
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_in_our_unit(cls, raw: Any) -> Any:
+        if not isinstance(raw, dict):
+            return raw
+        value: Any = raw.get("value_si", raw.get("value"))
+        if type(value) not in (int, float) or not abs(value) <= sys.float_info.max:
+            raise ValueError("its value is not a finite number")
+        stated = raw.get("unit_si", raw.get("unit"))
+        unit, factor = UNITS.get(str(stated), (stated, 1.0))
+        printed = str(raw.get("value"))
+        return raw | {
+            "value": value * factor,
+            "unit": unit,
+            "step": 10.0 ** -len(printed.partition(".")[2]) * factor,
+            "printed": printed if value * factor == raw.get("value") else f"{value * factor:g}",
+        }
 
     @property
     def place(self) -> str:
@@ -108,42 +124,16 @@ class Record:
         return self.unit == "us"
 
 
-def _record(raw: Mapping[str, Any]) -> Record:
-    lacking = [key for key in (*_AS_THEY_ARE, "value", "source") if key not in raw]
-    if lacking:
-        raise ValueError(f"record {raw['id']} lacks {listed(lacking)}")
-    printed = raw["value"]
-    stated, value = raw["unit"], printed
-    texts = [raw[key] for key in _AS_THEY_ARE if key != "conditions"]
-    are_texts = all(isinstance(one, str) for one in (*texts, stated, raw["source"]["title"]))
-    if not (are_texts and isinstance(raw["conditions"], dict)):
-        raise TypeError(f"{raw['id']} has something other than the texts or conditions required")
-    if "unit_si" in raw:
-        stated, value = raw["unit_si"], raw["value_si"]
-    if isinstance(value, bool) or not abs(value) <= sys.float_info.max:
-        raise ValueError(f"the value of {raw['id']} is not a finite number")
-    unit, factor = UNITS.get(stated, (stated, 1.0))
-    _, _, decimals = str(printed).partition(".")
-    return Record(
-        **{key: raw[key] for key in _AS_THEY_ARE},
-        value=value * factor,
-        unit=unit,
-        step=10.0 ** -len(decimals) * factor,
-        printed=str(printed) if value * factor == printed else f"{value * factor:g}",
-        title=raw["source"]["title"],
-        where=raw["source"].get("where", ""),
-        role=raw.get("role"),
-        qualifier=raw.get("qualifier"),
-        secondary=bool(raw.get("secondary")),
-        inferred=bool(raw.get("system_inferred")),
-    )
+class _Setup(StrictModel, extra="ignore"):
+    """What a document measured with: the beginnings of its titles, and versions by name."""
+
+    titles: list[str]
+    software: dict[str, str] | None = None
 
 
-def _setup(raw: Mapping[str, Any]) -> dict[str, Any]:
-    software = dict(raw.get("software") or {})
-    if not all(isinstance(one, str) for one in raw["titles"]):
-        raise TypeError("a title of a setup is not a text")
-    return {"titles": tuple(raw["titles"]), "software": software}
+class _File(StrictModel, extra="ignore"):
+    records: list[Record]
+    setups: list[_Setup]
 
 
 class Published:
@@ -155,18 +145,11 @@ class Published:
         :raises NotFoundError: when there is no such file.
         :raises InvalidInputError: when it is not YAML, or has no records.
         """
-        content = yaml_files.read(path)
-        try:
-            self.records: Mapping[str, Record] = {
-                one["id"]: _record(one) for one in content["records"]
-            }
-            self._setups: list[dict[str, Any]] = [_setup(one) for one in content["setups"]]
-        except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise InvalidInputError(
-                f"{path}: this is not a data set of records ({error})."
-            ) from None
-        if len(self.records) != len(content["records"]):
+        content = validated(_File, yaml_files.read(path), path)
+        self.records: Mapping[str, Record] = {record.id: record for record in content.records}
+        if len(self.records) != len(content.records):
             raise InvalidInputError(f"{path}: two records have the same id.")
+        self._setups = content.setups
         self.path = path
 
     def record(self, name: str) -> Record:
@@ -211,9 +194,9 @@ class Published:
         if record.kind == "theoretical":
             return {}
         for setup in self._setups:
-            if record.title.startswith(setup["titles"]):
+            if record.title.startswith(tuple(setup.titles)):
                 wanted = "cuda" if "A100" in record.accelerator else "rocm"
-                version = setup["software"].get(wanted)
+                version = (setup.software or {}).get(wanted)
                 return {wanted: version} if version else {}
         return {}
 

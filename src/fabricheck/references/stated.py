@@ -11,6 +11,7 @@ from typing import Any
 
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.models import validated
 from fabricheck.references import calibrated, entries, rules
 from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
 from fabricheck.references.entries import Origin, entry_of, requires
@@ -233,7 +234,8 @@ class References:
             source = self.sources.get((check, key, WHY))
         if source is None:
             return None
-        return entries.read(source, f"{self.file_of[check]}, {metric} of {check} on {key}")
+        place = f"{self.file_of[check]}, {metric} of {check} on {key}"
+        return validated(Origin, source, place)
 
     def faults(self) -> Iterator[str]:
         """Yield a sentence for each entry that is none, and each limit that its source denies.

@@ -20,7 +20,7 @@ from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import session_checks
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.session import Session, parse_report
+from fabricheck.results.session import Session
 from fabricheck.site import software
 
 #: Fields of a case that name a folder, and the part of the results folder that it is in.
@@ -82,7 +82,6 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
     joined = _one(reports, target.resolve())
     joined["session_info"]["joined"].update(set=whole, lacking=lacking)
     write_whole(path, json.dumps(joined, indent=1) + "\n")
-    parse_report(path)
     return path, lacking
 
 

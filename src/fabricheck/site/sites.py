@@ -10,11 +10,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, Field, ValidationError, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.models import StrictModel, reason_of
+from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 
 SHIPPED = ROOT / "config" / "sites"
@@ -149,9 +149,7 @@ def read(file: Path) -> dict[str, list[dict[str, Any]]]:
         raise InvalidInputError(
             f"Site file {file} must assign site_configuration, a mapping of lists."
         )
-    wrong = fault(site)
-    if wrong:
-        raise InvalidInputError(f"Site file {file}: {wrong}")
+    validated(_Site, site, f"Site file {file}")
     return site
 
 
@@ -302,29 +300,3 @@ class _Environment(_Section):
 class _Site(_Section):
     systems: list[_System] = []
     environments: list[_Environment] = []
-
-
-def fault(site: dict[str, Any]) -> str | None:
-    """Return one sentence about the first fault, ``None`` without any.
-
-    The place is written with names where possible: ``systems[lumi].partitions[gpu].extras``.
-    """
-    try:
-        _Site.model_validate(site)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        return f"{_place(site, first['loc'])}: {reason_of(first)}."
-    return None
-
-
-def _place(site: Any, location: tuple[int | str, ...]) -> str:
-    text, here = "", site
-    for part in location:
-        if isinstance(part, int) and isinstance(here, list):
-            here = here[part] if part < len(here) else None
-            name = here.get("name") if isinstance(here, dict) else None
-            text += f"[{name or part}]"
-        elif part != "[key]":
-            here = here.get(part) if isinstance(here, dict) else None
-            text += f"{'.' if text else ''}{part}"
-    return text

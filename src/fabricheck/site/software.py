@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 import yaml
-from pydantic import Field, model_validator
+from pydantic import AliasPath, Field, model_validator
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError
@@ -41,42 +41,25 @@ class _Section(StrictModel, extra="ignore"):
     """A part of a lock, of which only some keys are read."""
 
 
-class _Meta(_Section):
-    file_type: Literal["spack-lockfile"] = Field(alias="file-type")
-    version: int = Field(alias="lockfile-version")
-
-
-class _Maker(_Section):
-    version: str
-
-
-class _External(_Section):
-    path: str | None = None
-
-
 class _Root(_Section):
     hash: str
     spec: str
 
 
 class Concrete(_Section):
-    """One concrete spec."""
+    """One concrete spec. prefix: where an external package is installed."""
 
     name: str
     version: str
-    external: _External | None = None
-
-    @property
-    def prefix(self) -> str | None:
-        """Where an external package is installed."""
-        return self.external.path if self.external else None
+    prefix: str | None = Field(None, validation_alias=AliasPath("external", "path"))
 
 
 class Lock(_Section):
-    """A lock: its format, its maker, the requested specs, and all concrete specs by hash."""
+    """A lock: its format, the Spack that made it, the requested specs, all specs by hash."""
 
-    meta: _Meta = Field(alias="_meta")
-    spack: _Maker | None = None
+    file_type: Literal["spack-lockfile"] = Field(validation_alias=AliasPath("_meta", "file-type"))
+    format: int = Field(validation_alias=AliasPath("_meta", "lockfile-version"))
+    spack_version: str | None = Field(None, validation_alias=AliasPath("spack", "version"))
     roots: list[_Root] = Field(min_length=1)
     concrete_specs: Mapping[str, Concrete]
 
@@ -89,16 +72,6 @@ class Lock(_Section):
             if root.hash not in self.concrete_specs:
                 raise ValueError(f"there is no concrete spec of its root {root.spec}")
         return self
-
-    @property
-    def format(self) -> int:
-        """The version of its format."""
-        return self.meta.version
-
-    @property
-    def spack_version(self) -> str | None:
-        """The Spack that made it."""
-        return None if self.spack is None else self.spack.version
 
     @property
     def externals(self) -> list[Concrete]:
