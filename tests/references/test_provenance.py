@@ -15,13 +15,14 @@ import site_checks
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.models import validated
 from fabricheck.judge import coverage
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.judge.calibration.rule import FLOOR_AT_ONCE, FLOORS
 from fabricheck.node.loading import available
 from fabricheck.references.calibrated import read as read_record
-from fabricheck.references.entries import Origin, follow, load, read, record_names, requires
+from fabricheck.references.entries import Origin, follow, load, record_names, requires
 from fabricheck.references.listing import (
     ANOTHER_VERSION,
     MAXIMUM,
@@ -291,7 +292,7 @@ def test_a_peak_is_followed_to_the_node_model():
 )
 def test_an_origin_that_lacks_something_is_a_sentence(text, expected):
     with pytest.raises(InvalidInputError, match=f"p2p.yaml: .*{expected}"):
-        read(text, "p2p.yaml")
+        validated(Origin, text, "p2p.yaml")
 
 
 def records_of(origin: Origin) -> list[Record]:
