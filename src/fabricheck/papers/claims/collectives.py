@@ -50,8 +50,8 @@ def _rccl(observed: Observed) -> Times:
 
     Out-of-place times and one thread per device are preferred, as in the paper.
     """
-    found = _of_size(observed.select(experiment="E11", unit="us", role="single"))
-    needs.some(found, f"collectives of RCCL of {about(_size())}", "E11")
+    what = f"collectives of RCCL of {about(_size())}"
+    found = needs.series(observed, what, _is_of_size, experiment="E11", unit="us", role="single")
     return _by_set(sorted(found, key=lambda one: (bool(one.in_place), not one.in_threads)))
 
 
@@ -61,19 +61,21 @@ def _mpi(observed: Observed) -> Times:
     OSU's times are preferred, as in the paper; the program ``mpi`` supplies the sets that OSU
     lacks. Of several times, as with the engines and without, the smallest counts.
     """
-    found = [
-        series
-        for series in _of_size(observed.select(experiment="E10", unit="us", role="single"))
-        if series.source_memory == "device"
-    ]
-    needs.some(found, f"collectives of MPI of {about(_size())} on memory of devices", "E10")
+    found = needs.series(
+        observed,
+        f"collectives of MPI of {about(_size())} on memory of devices",
+        _is_of_size,
+        experiment="E10",
+        unit="us",
+        role="single",
+        source_memory="device",
+    )
     return _by_set(sorted(found, key=lambda one: (one.program != "osu", one.value)))
 
 
-def _of_size(points: Iterable[Series]) -> list[Series]:
-    """Return the series of the paper's size, which RCCL's tests round down for the ranks."""
-    size = _size()
-    return [point for point in points if ROUNDED * size <= point.bytes <= size]
+def _is_of_size(point: Series) -> bool:
+    """Whether a series is of the paper's size, which RCCL's tests round down for the ranks."""
+    return ROUNDED * _size() <= point.bytes <= _size()
 
 
 def _by_set(points: Iterable[Series]) -> Times:

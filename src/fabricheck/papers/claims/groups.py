@@ -282,7 +282,7 @@ BOTH_WAYS = Peak("the links' peak both ways", lambda node, pair, _: 2 * node.pee
 
 
 #: How the subject of a series is read from it.
-SUBJECTS: Mapping[str, Callable[[Series], Any]] = {
+_SUBJECTS: Mapping[str, Callable[[Series], Any]] = {
     "device": lambda point: point.device,
     "ordered pair": lambda point: point.pair,
     "direction": lambda point: point.ranks,
@@ -304,14 +304,13 @@ def series(
     :param keep: a further condition.
     :param fields: those of `results.table.Series` with their values, the experiment among them.
     """
-    experiment = fields["experiment"]
-
-    def choose(observed: Observed) -> Values:
-        found = [point for point in observed.select(**fields) if keep(point)]
-        require = needs.large if rate else needs.some
-        return by_subject(largest(require(found, name, experiment), SUBJECTS[each]))
-
-    return Group(name, choose, each)
+    return Group(
+        name,
+        lambda observed: by_subject(
+            largest(needs.series(observed, name, keep, rate=rate, **fields), _SUBJECTS[each])
+        ),
+        each,
+    )
 
 
 def curves(

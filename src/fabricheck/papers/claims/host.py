@@ -95,7 +95,7 @@ def round_trips(observed: Observed) -> Values:
 
 def _trips(observed: Observed) -> Values:
     """Return the round trips of pageable memory by size, of the device with the most sizes."""
-    needs.some(observed.select(**_copying("h2d", "pageable")), _TO_DEVICE, "E2")
+    needs.series(observed, _TO_DEVICE, **_copying("h2d", "pageable"))
     to, back = (
         {
             device: by_subject(curve)
@@ -142,8 +142,7 @@ def _large_trips(observed: Observed) -> Values:
 
 def _by_size(observed: Observed, name: str, fields: dict[str, Any]) -> Values:
     """Return the series by size of the device with the most sizes."""
-    found = needs.some(observed.select(**fields), name, fields["experiment"])
-    return by_subject(max(curves(found).values(), key=len))
+    return by_subject(max(curves(needs.series(observed, name, **fields)).values(), key=len))
 
 
 @group("the greatest drop of pageable memory to a larger size", WHOLE)

@@ -53,15 +53,17 @@ def _device_messages(observed: Observed, engine: bool | None) -> list[list[Serie
     :param engine: with the copy engines or without; None for either, as on NVIDIA.
     :raises NotTestable: when there are none.
     """
-    found = [
-        point
-        for point in observed.select(experiment="E9", operation="bandwidth", role="single")
-        if point.pair is not None
-        and engine in (None, by_engine(point))
-        and {point.source_memory, point.destination_memory} == {"device"}
-    ]
     words = {None: "", True: " with the copy engines", False: " without the copy engines"}
-    needs.some(found, f"messages of MPI between devices{words[engine]}", "E9")
+    found = needs.series(
+        observed,
+        f"messages of MPI between devices{words[engine]}",
+        lambda point: point.pair is not None and engine in (None, by_engine(point)),
+        experiment="E9",
+        operation="bandwidth",
+        role="single",
+        source_memory="device",
+        destination_memory="device",
+    )
     by_program = [[series for series in found if series.program == name] for name in ("mpi", "osu")]
     return [points for points in by_program if points]
 
@@ -233,12 +235,15 @@ def _within_devices(observed: Observed) -> Values:
 
     OSU's messages come first, as in the document.
     """
-    found = [
-        point
-        for point in observed.select(experiment="E9", operation="bandwidth", role="single")
-        if point.source_memory == "device" and point.source_device == point.destination_device
-    ]
-    needs.some(found, "messages of MPI between two ranks on one device", "E9")
+    found = needs.series(
+        observed,
+        "messages of MPI between two ranks on one device",
+        lambda point: point.source_device == point.destination_device,
+        experiment="E9",
+        operation="bandwidth",
+        role="single",
+        source_memory="device",
+    )
     of_tool = [point for point in found if point.program == "osu"] or found
     exact = [point for point in of_tool if point.bytes == LARGE]
     large = exact or [point for point in of_tool if point.bytes > LARGE]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from fabricheck.core.amounts import about
 from fabricheck.node import NodeModel
@@ -60,6 +60,24 @@ def large(points: Sequence[Series], what: str, experiment: str) -> Sequence[Seri
             f"the session has {what} of {most} at most; a rate needs {about(LARGE)} ({experiment})"
         )
     return found
+
+
+def series(
+    observed: Observed,
+    what: str,
+    keep: Callable[[Series], object] = lambda point: True,
+    *,
+    rate: bool = False,
+    **fields: Any,
+) -> Sequence[Series]:
+    """Require series with these fields, such as the experiment, and return them.
+
+    :param what: as for `some`.
+    :param keep: a further condition.
+    :param rate: whether they must be as `large`.
+    """
+    found = [point for point in observed.select(**fields) if keep(point)]
+    return (large if rate else some)(found, what, fields["experiment"])
 
 
 def nodes(

@@ -69,12 +69,16 @@ def _messages(operation: str, role: str = "single", *, host: bool = False) -> Gr
     what = f"{operation.replace('-', ' ')} of {name}"
 
     def choose(observed: Observed) -> Values:
-        found = [
-            series
-            for series in observed.select(experiment="E17", operation=operation, role=role)
-            if (series.source_memory in OF_HOST) == host and _transport(series) in ("nic", None)
-        ]
-        needs.some(found, what, "E17")
+        found = needs.series(
+            observed,
+            what,
+            lambda point: (
+                (point.source_memory in OF_HOST) == host and _transport(point) in ("nic", None)
+            ),
+            experiment="E17",
+            operation=operation,
+            role=role,
+        )
         if operation != "latency":
             found = [series for series in found if series.bytes >= LARGE]
             if not found:
@@ -140,12 +144,14 @@ _BY_KERNEL = "messages between nodes that went by the kernel's network stack, as
 @group(_BY_KERNEL, "message")
 def _by_tcp(observed: Observed) -> Values:
     """Return by its place the messages that went by the kernel's stack past the NICs' drivers."""
-    found = [
-        series
-        for series in observed.select(experiment="E17", operation="bandwidth", role="single")
-        if _transport(series) == "kernel" and series.bytes >= LARGE
-    ]
-    needs.some(found, f"{_BY_KERNEL}, of 1 MiB or more of one pair of ranks", "E17")
+    found = needs.series(
+        observed,
+        f"{_BY_KERNEL}, of 1 MiB or more of one pair of ranks",
+        lambda point: _transport(point) == "kernel" and point.bytes >= LARGE,
+        experiment="E17",
+        operation="bandwidth",
+        role="single",
+    )
     return by_subject(dict(enumerate(found)))
 
 

@@ -63,14 +63,16 @@ def _totals(observed: Observed, name: str) -> dict[int, Series]:
     members = node.device_sets().get(name)
     if members is None:
         raise NotTestable(f"{node.name} has no set of devices for it")
-    found = observed.select(
+    found = needs.series(
+        observed,
+        f"STREAM copy of host memory by the device(s) {listed(map(str, members))} at once",
+        rate=True,
         experiment="E5",
         operation="copy",
         devices=members,
         role="single" if len(members) == 1 else "sum",
     )
-    what = f"STREAM copy of host memory by the device(s) {listed(map(str, members))} at once"
-    return {point.bytes: point for point in needs.large(found, what, "E5")}
+    return {point.bytes: point for point in found}
 
 
 def _records(run: str, ranks: int) -> tuple[str, ...]:
@@ -88,14 +90,15 @@ def _ranks(placement: str, name: str) -> Group:
     """Return by rank the largest round-trip copy of pageable memory in a placement."""
 
     def choose(observed: Observed) -> Values:
-        found = observed.select(
+        found = needs.series(
+            observed,
+            f"copies of pageable memory by ranks in placement {placement}",
             experiment="E6",
             operation="both",
             host_memory="host-pageable",
             placement=placement,
             unit="GB/s",
         )
-        needs.some(found, f"copies of pageable memory by ranks in placement {placement}", "E6")
         size = max(point.bytes for point in found)
         of_size = [point for point in found if point.bytes == size]
         by_rank = {point.ranks[0]: point for point in reversed(of_size) if point.ranks}
