@@ -21,7 +21,8 @@ import inventories
 from fabricheck.core.checkout import ROOT
 from fabricheck.node import NodeModel, load
 from fabricheck.node.loading import available
-from fabricheck.tools.topology import inventory, write_draft
+from fabricheck.tools.topology import inventory
+from fabricheck.tools.topology.drafting import write_draft
 from faults.sessions import Said, Session, Site
 
 #: The models of AMD's nodes.

@@ -28,7 +28,7 @@ from fabricheck.results import metric_records, reading
 from fabricheck.results.document import load as load_document
 from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.recording import record as record_tool
-from fabricheck.tools.topology import record
+from fabricheck.tools.topology.recording import record
 from faults.sessions import ROOT, Said, Session, judged, said
 
 #: A run that takes some seconds on any machine, short samples and two devices.

@@ -20,7 +20,7 @@ import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import archive
-from fabricheck.run.first_hour import running, steps
+from fabricheck.run import first_hour
 from fabricheck.run.site_check import Machine as NodeSeen
 from fabricheck.site.partitions import Target
 from fabricheck.tools.runner import start
@@ -76,22 +76,22 @@ class Machine:
         path.chmod(0o755)
 
     @property
-    def place(self) -> steps.Place:
+    def place(self) -> first_hour.Place:
         """A partition with real devices, as far as the commands know."""
         extras = {"node": "mi250x", "array_bytes": 1 << 20, "copy_sizes": "256:1MiB"}
         partition = {"name": "gpu", "extras": extras, "devices": [{"num_devices": 8}]}
         target = Target({"name": "site"}, partition, [])
         features = frozenset({"memcpy", "p2p", "managed", "affinity"})
-        return steps.Place(target, "rocm", self.bin, features)
+        return first_hour.Place(target, "rocm", self.bin, features)
 
     @property
     def archive(self) -> Path:
         """Where the archive is to be."""
         return self.folder / "hour.tar.gz"
 
-    def collect(self, limit_s: float | None = None) -> running.FirstHour:
+    def collect(self, limit_s: float | None = None) -> first_hour.FirstHour:
         """Run the ten commands."""
-        hour = running.FirstHour(self.place, self.folder / "hour", limit_s, lambda line: None)
+        hour = first_hour.FirstHour(self.place, self.folder / "hour", limit_s, lambda line: None)
         hour.collect(self.archive)
         return hour
 
@@ -168,9 +168,9 @@ def test_only_what_is_listed_is_packed(machine):
 
 def test_a_long_log_is_cut_between_lines(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "MOST_TEXT_BYTES", 100)
-    steps = tmp_path / "hour" / "steps" / "01-a"
-    steps.mkdir(parents=True)
-    (steps / "output.txt").write_text("".join(f"line {number}.\n" for number in range(100)))
+    folder = tmp_path / "hour" / "steps" / "01-a"
+    folder.mkdir(parents=True)
+    (folder / "output.txt").write_text("".join(f"line {number}.\n" for number in range(100)))
     archive.pack_first_hour(tmp_path / "hour", tmp_path / "hour.tar.gz")
     with tarfile.open(tmp_path / "hour.tar.gz") as packed:
         text = packed.extractfile("hour/steps/01-a/output.txt").read().decode()
@@ -198,7 +198,7 @@ def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine,
             raise OSError(28, "No space left on device", "output.txt")
         return start(command, *rest)
 
-    monkeypatch.setattr(running, "start", refused)
+    monkeypatch.setattr(first_hour, "start", refused)
     hour = machine.collect()
     assert endings(hour)["gang"] == ["failed", "failed"]
     assert endings(hour)["managed"] == ["good"]
@@ -206,7 +206,7 @@ def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine,
 
 
 def test_one_that_hangs_is_ended(machine, monkeypatch):
-    monkeypatch.setattr(running, "_LIMIT_S", 0.3)
+    monkeypatch.setattr(first_hour, "_LIMIT_S", 0.3)
     machine.tool("managed", "sleep 60")
     hour = machine.collect(limit_s=0.3)
     ran = {one.step: one for one in hour.ran}
@@ -222,7 +222,7 @@ def test_a_program_without_devices_is_not_possible_here(machine):
 
 def test_without_a_program_its_steps_are_not_possible(machine, monkeypatch):
     monkeypatch.setattr(
-        Machine, "place", steps.Place(machine.place.target, "host", machine.bin, frozenset())
+        Machine, "place", first_hour.Place(machine.place.target, "host", machine.bin, frozenset())
     )
     found = endings(machine.collect())
     assert found["topology"] == found["host-memory"] == ["not possible here"]
@@ -231,7 +231,7 @@ def test_without_a_program_its_steps_are_not_possible(machine, monkeypatch):
 
 @pytest.mark.parametrize(("size", "what"), [(1000, "hour"), (20_000, "hour.tar.gz")])
 def test_a_full_disk_keeps_the_folder(machine, size, what):
-    hour = running.FirstHour(machine.place, machine.folder / "hour", None, lambda line: None)
+    hour = first_hour.FirstHour(machine.place, machine.folder / "hour", None, lambda line: None)
     (machine.folder / "hour" / "long.json").write_text(os.urandom(50_000).hex())
     with files_of_at_most(size), pytest.raises(NotFoundError) as error:
         hour.collect(machine.archive)
@@ -248,13 +248,13 @@ SCRIPT = """
 import sys
 from pathlib import Path
 from fabricheck.cli import first_hour
-from fabricheck.run.first_hour import steps
+from fabricheck.run import first_hour as hour
 from fabricheck.site.partitions import Target
 import typer
 extras = {"node": "mi250x", "array_bytes": 1, "copy_sizes": "256:1MiB"}
 target = Target({"name": "site"}, {"name": "gpu", "extras": extras, "devices": []}, [])
-place = steps.Place(target, "rocm", Path(sys.argv[1]), frozenset({"memcpy", "p2p", "managed"}))
-steps.place = lambda name: place
+place = hour.Place(target, "rocm", Path(sys.argv[1]), frozenset({"memcpy", "p2p", "managed"}))
+hour.place = lambda name: place
 first_hour._require_node = lambda: None
 app = typer.Typer()
 app.command()(first_hour.first_hour)

@@ -13,15 +13,15 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.node.platform import platform_json
-from fabricheck.run.first_hour import steps
+from fabricheck.run import first_hour
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "any-node.md").read_text()
-PLACE = {**steps.place("lumi:gpu").words(), "system": "$SYSTEM", "programs": "$BIN"}
+PLACE = {**first_hour.place("lumi:gpu").words(), "system": "$SYSTEM", "programs": "$BIN"}
 #: The commands, with the names of their outputs.
 LINES = [
     line.format(out=f"{number}-{step.name}-{which}.json", **PLACE)
-    for number, step in enumerate(steps.STEPS, 1)
+    for number, step in enumerate(first_hour.STEPS, 1)
     for which, line in enumerate(step.lines, 1)
 ]
 
@@ -29,7 +29,9 @@ LINES = [
 def test_the_page_has_the_questions_whose_answers_need_words():
     table = re.findall(r"^\| (\d+) \| ([^|]+) \| [^|]+ \|$", PAGE, re.MULTILINE)
     assert len(table) > 5
-    assert [asks for _, asks in table] == [steps.STEPS[int(number) - 1].asks for number, _ in table]
+    assert [asks for _, asks in table] == [
+        first_hour.STEPS[int(number) - 1].asks for number, _ in table
+    ]
 
 
 @pytest.mark.parametrize("line", [line for line in LINES if "$BIN/" in line])
@@ -70,7 +72,7 @@ def test_a_dry_run_prints_them(system):
     assert result.exit_code == 0, result.output
     said = result.stdout.splitlines()
     assert [line for line in said if re.match(r"\d+\. ", line)] == [
-        f"{number}. {step.asks}" for number, step in enumerate(steps.STEPS, 1)
+        f"{number}. {step.asks}" for number, step in enumerate(first_hour.STEPS, 1)
     ]
     assert ("not possible here" in result.stdout) == system.startswith("local")
     assert "{" not in result.stdout

@@ -57,8 +57,7 @@ from fabricheck.run.every_node import allocation
 from fabricheck.run.every_node import session as node_session
 from fabricheck.site import sites
 from fabricheck.site import software as spack
-from fabricheck.tools import benchmarks, nic_loopback
-from fabricheck.tools.outputs import osu
+from fabricheck.tools import benchmarks, nic_loopback, osu
 from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import host, inventory
 from fabricheck.tools.topology import texts as topology_files

@@ -17,8 +17,8 @@ from fabricheck.core.errors import (
     WrongDataError,
 )
 from fabricheck.core.lines import doubled
-from fabricheck.tools.outputs import nccl
-from fabricheck.tools.outputs.nccl import NcclRow, Timing
+from fabricheck.tools import nccl
+from fabricheck.tools.nccl import NcclRow, Timing
 from nccl_texts import MIB
 
 OUTPUTS = Path(__file__).parents[1] / "outputs" / "nccl-tests-h200"

@@ -17,7 +17,7 @@ from fabricheck.core.errors import (
     WrongDataError,
 )
 from fabricheck.core.lines import doubled
-from fabricheck.tools.outputs import osu
+from fabricheck.tools import osu
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 MIB = 1 << 20

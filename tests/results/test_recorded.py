@@ -9,7 +9,7 @@ import pytest
 
 from fabricheck.beside import table
 from fabricheck.results.document import load
-from fabricheck.tools.topology import parse_files
+from fabricheck.tools.topology.texts import parse_files
 
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
 #: Files that are no documents: what rounds and checks asked for, values of sessions, and ReFrame's

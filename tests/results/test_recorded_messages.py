@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
-from fabricheck.tools.outputs import osu
+from fabricheck.tools import osu
 
 FOLDER = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
 SIZES = doubled(16 << 20, 1 << 30)

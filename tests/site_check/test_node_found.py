@@ -13,7 +13,7 @@ from fabricheck import __version__
 from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
-from fabricheck.run.site_check import node
+from fabricheck.run import site_check
 from fabricheck.site import clusters
 from fabricheck.site.partitions import choose
 
@@ -33,23 +33,23 @@ def on(tree, **partition):
 
 
 def lacks(tree, cores=USABLE, **partition):
-    found = said(node.check(on(tree, **partition), tree.machine(cores=cores)))
+    found = said(site_check.check_node(on(tree, **partition), tree.machine(cores=cores)))
     return [says for status, says in found if status == "missing"]
 
 
 def test_a_node_as_it_should_be(tree):
-    found = said(node.check(on(tree), tree.machine()))
+    found = said(site_check.check_node(on(tree), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert found[0][1] == "The node has 8 devices, as lumi:gpu states."
     assert "(8 gfx90a)" in found[1][1]
     assert found[2][1] == "This process may use all 56 cores that mi250x needs."
-    more = said(node.check(on(tree), tree.machine(cores=USABLE | {0, 8})))
+    more = said(site_check.check_node(on(tree), tree.machine(cores=USABLE | {0, 8})))
     assert more[2][1].endswith("of those that it reserves 0,8 may be used too.")
 
 
 def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     login = Tree(tmp_path)
-    found = said(node.check(target(), login.machine()))
+    found = said(site_check.check_node(target(), login.machine()))
     assert len(found) == 5
     assert found[0] == ("not seen", "The number of devices: not visible on a login node.")
     assert {status for status, _ in found} == {"not seen"}
@@ -57,7 +57,9 @@ def test_on_a_login_node_nothing_of_it_is_seen(tmp_path):
     assert login.machine().because.startswith("because SLURM_JOB_ID is not set and no driver has")
     login.environ["SLURM_JOB_ID"] = "1"
     assert login.machine().because == "because SLURM_JOB_ID is set; --login overrides this"
-    assert "missing" in {status for status, _ in said(node.check(target(), login.machine()))}
+    assert "missing" in {
+        status for status, _ in said(site_check.check_node(target(), login.machine()))
+    }
     del login.environ["SLURM_JOB_ID"]
     assert login.machine(compute=True).is_compute
     there = Tree_with_devices(login)
@@ -120,7 +122,7 @@ def test_an_nvidia_node(tmp_path):
     about = {"devices": [{"arch": "sm_80", "num_devices": 4}], "extras": {"node": model.name}}
     assert tree.machine().is_compute
     machine = tree.machine(cores=frozenset(range(48)))
-    found = said(node.check(target(environment, **about), machine))
+    found = said(site_check.check_node(target(environment, **about), machine))
     assert found[0] == ("ok", "The node has 4 devices, as lumi:gpu states.")
     assert found[1][1].endswith("as stated (4 sm_80).")
     assert found[-1][0] == "ok"
@@ -129,7 +131,7 @@ def test_an_nvidia_node(tmp_path):
 
 def test_a_simulated_partition_has_no_node(tree):
     environment = environment_of("/my/bin", runtime="sim")
-    assert not list(node.check(target(environment), tree.machine()))
+    assert not list(site_check.check_node(target(environment), tree.machine()))
 
 
 def test_a_site_that_is_not_known():

@@ -8,7 +8,7 @@ import pytest
 from site_trees import Tree, environment_of, said, target
 
 from fabricheck.core import checkout
-from fabricheck.run.site_check import programs, spack
+from fabricheck.run import site_check
 from fabricheck.site import clusters
 
 import locks  # isort: skip
@@ -32,14 +32,14 @@ def test_commands_of_scheduler_and_launcher(tree):
     for name in ("sbatch", "squeue", "sacct", "scancel"):
         tree.tool(name)
     tree.environ["FABRICHECK_ACCOUNT"] = "project_1"
-    *found, srun, account = said(programs.launching(target(), tree.machine()))
+    *found, srun, account = said(site_check.launching(target(), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert srun[0] == "missing"
     assert srun[1].startswith("The command srun is not on the PATH, but lumi:gpu starts programs")
     assert account == ("ok", "Jobs have an account (FABRICHECK_ACCOUNT).")
     inside = target(scheduler="local", extras={"mpi_launcher": "mpirun-openmpi"})
     tree.tool("mpirun")
-    assert [status for status, _ in said(programs.launching(inside, tree.machine()))] == [
+    assert [status for status, _ in said(site_check.launching(inside, tree.machine()))] == [
         "missing",
         "ok",
     ]
@@ -49,15 +49,15 @@ def test_jobs_without_an_account(tree):
     sentence = "The jobs of lumi:gpu have no account: export FABRICHECK_ACCOUNT=PROJECT."
     for empty in ({}, {"FABRICHECK_ACCOUNT": " "}):
         tree.environ |= empty
-        assert said(programs.launching(target(), tree.machine()))[-1] == ("missing", sentence)
+        assert said(site_check.launching(target(), tree.machine()))[-1] == ("missing", sentence)
     stated = target(access=["--account=a"])
-    assert said(programs.launching(stated, tree.machine()))[-1][0] == "ok"
+    assert said(site_check.launching(stated, tree.machine()))[-1][0] == "ok"
 
 
 def test_modules_are_loaded_one_after_the_other(tree):
     tree.environ["BASH_FUNC_module%%"] = MODULE
     wanted = {**environment_of("/my/bin"), "modules": ["LUMI/24.03", {"name": "gone/1"}, "rocm"]}
-    found = said(programs.modules(target(), wanted, tree.machine()))
+    found = said(site_check.modules(target(), wanted, tree.machine()))
     assert found == [
         ("ok", "The module LUMI/24.03 can be loaded."),
         (
@@ -69,20 +69,20 @@ def test_modules_are_loaded_one_after_the_other(tree):
     ]
     # Of one check, after the others.
     wanted["extras"]["rccl_nodes"] = {"modules": ["gone/1"]}
-    found = said(programs.modules(target(), wanted, tree.machine()))
+    found = said(site_check.modules(target(), wanted, tree.machine()))
     assert [status for status, _ in found] == ["ok", "missing", "ok", "missing"]
 
 
 def test_no_module_system(tree):
     wanted = {**environment_of("/my/bin"), "modules": ["rocm"]}
-    ((status, says),) = said(programs.modules(target(), wanted, tree.machine()))
+    ((status, says),) = said(site_check.modules(target(), wanted, tree.machine()))
     assert (status, says[:35]) == ("missing", "The command module is missing here,")
     tree.environ["LMOD_PKG"] = str(tree.root / "lmod")
     tree.put("lmod/init/bash", f"module {MODULE}\n")
-    assert said(programs.modules(target(), wanted, tree.machine()))[0][0] == "ok"
+    assert said(site_check.modules(target(), wanted, tree.machine()))[0][0] == "ok"
     none = target()
     none.system["modules_system"] = "nomod"
-    ((status, says),) = said(programs.modules(none, wanted, tree.machine()))
+    ((status, says),) = said(site_check.modules(none, wanted, tree.machine()))
     assert (status, "no modules_system that could load them" in says) == ("missing", True)
 
 
@@ -122,24 +122,24 @@ def lumi(tree, tmp_path, monkeypatch):
 
 
 def test_all_of_spack_is_there(tree, lumi):
-    found = said(spack.check(lumi, tree.machine()))
+    found = said(site_check.check_spack(lumi, tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     assert [says.split(" ")[0] for _, says in found] == ["Spack", "The", "The", "Cray"]
     # What is installed needs no Spack and no compiler any more.
     (tree.root / "usr/bin/gcc-12").unlink()
     (tree.root / "usr/bin/make").unlink()
     (tree.bin / "spack").unlink()
-    assert {status for status, _ in said(spack.check(lumi, tree.machine()))} == {"ok"}
-    assert not list(spack.check(environment_of("/my/bin"), tree.machine()))
+    assert {status for status, _ in said(site_check.check_spack(lumi, tree.machine()))} == {"ok"}
+    assert not list(site_check.check_spack(environment_of("/my/bin"), tree.machine()))
     elsewhere = environment_of("/my/bin", spack_environment="lumi")
-    assert said(spack.check(elsewhere, tree.machine())) == [
+    assert said(site_check.check_spack(elsewhere, tree.machine())) == [
         ("ok", "The programs are those of /my/bin, not of Spack environment lumi."),
     ]
 
 
 def test_what_builds_is_there(tree, lumi):
     (clusters.view("lumi") / "bin/stream").unlink()
-    found = said(spack.check(lumi, tree.machine()))
+    found = said(site_check.check_spack(lumi, tree.machine()))
     assert found[1][1].startswith("The Spack environment lumi is not installed")
     assert found[2] == (
         "ok",
@@ -157,7 +157,7 @@ def test_a_lock_of_other_software_than_its_environment_is_told(tree, lumi):
         mpich["spec"] = f"cray-mpich@={version} +wrappers"
         content = {"spack": {"packages": {"cray-mpich": {"externals": [mpich]}}}}
         (committed / "spack.yaml").write_text(json.dumps(content))
-        found = said(spack.check(lumi, tree.machine()))
+        found = said(site_check.check_spack(lumi, tree.machine()))
         assert {status for status, _ in found} == statuses
     (sentence,) = [says for status, says in found if status == "missing"]
     assert sentence == (
@@ -221,7 +221,11 @@ MISSING = {
 @pytest.mark.parametrize("name", MISSING)
 def test_what_spack_lacks_is_one_sentence(tree, lumi, name):
     take_away(tree, name)
-    found = [says for status, says in said(spack.check(lumi, tree.machine())) if status != "ok"]
+    found = [
+        says
+        for status, says in said(site_check.check_spack(lumi, tree.machine()))
+        if status != "ok"
+    ]
     assert sum(one.startswith(MISSING[name]) for one in found) == 1
     # Without Spack's programs there are two.
     assert len(found) == (2 if name in TO_BUILD else 1)
@@ -247,7 +251,7 @@ def own(
 
 
 def test_all_programs_are_there(tree, tmp_path):
-    found = said(programs.check(target(), own(tree, tmp_path), tree.machine()))
+    found = said(site_check.check_programs(target(), own(tree, tmp_path), tree.machine()))
     assert {status for status, _ in found} == {"ok"}
     beside = str(tmp_path / "programs")
     first = [says.partition(" ")[0].removeprefix(f"{beside}/") for _, says in found]
@@ -268,7 +272,7 @@ def test_a_program_of_ranks_finds_its_libraries_with_the_modules_of_a_job(tree, 
     """As after a purge of the modules that a login has: MPI is linked, and libfabric is not."""
 
     def libraries():
-        found = said(programs.check(target(), wanted, tree.machine()))
+        found = said(site_check.check_programs(target(), wanted, tree.machine()))
         return [one for one in found if " in a job, " in one[1]]
 
     folder = tmp_path / "programs"
@@ -307,11 +311,11 @@ def test_tests_of_collectives_need_mpi_where_there_are_several_nodes(
     tree.tool("ldd", f"echo '  {library} => /lib/{library} (0x1)'")
     program = tmp_path / "programs" / "all_reduce_perf"
     nodes = target(features=["several_nodes"])
-    found = said(programs.check(nodes, environment, tree.machine()))[-1]
+    found = said(site_check.check_programs(nodes, environment, tree.machine()))[-1]
     assert found[0] == status and found[1].startswith(f"{program} ")
     assert ("is built without MPI" in found[1]) == (status == "missing")
     # On one node a single process has all devices.
-    others = said(programs.check(target(), environment, tree.machine()))
+    others = said(site_check.check_programs(target(), environment, tree.machine()))
     assert not any(says.startswith(f"{program} ") for _, says in others)
 
 
@@ -325,7 +329,7 @@ OTHERS = {
 
 @pytest.mark.parametrize("stream", OTHERS)
 def test_a_program_of_another_kind(tree, tmp_path, stream):
-    found = said(programs.check(target(), own(tree, tmp_path, stream), tree.machine()))
+    found = said(site_check.check_programs(target(), own(tree, tmp_path, stream), tree.machine()))
     assert found[1][0] == "missing"
     assert OTHERS[stream] in found[1][1]
 
@@ -338,26 +342,29 @@ def test_programs_that_are_not_there(tree, tmp_path):
     (folder / "osu/mpi/pt2pt/osu_bw").unlink()
     lacks = [
         one[1]
-        for one in said(programs.check(target(), environment, tree.machine()))
+        for one in said(site_check.check_programs(target(), environment, tree.machine()))
         if one[0] != "ok"
     ]
     assert lacks[0] == f"{folder} has no executable mpi: build with 'make it'."
     assert "osu_bw: build OSU Micro-Benchmarks, or set" in lacks[1]
     assert "There is no all_reduce_perf in" in lacks[2]
     del environment["extras"]["rccl_folder"]
-    last = said(programs.check(target(), environment, tree.machine()))[-1]
+    last = said(site_check.check_programs(target(), environment, tree.machine()))[-1]
     assert last[0] == "missing"
     assert last[1].startswith("No folder of rccl-tests is stated, so their checks are left out")
 
 
 def test_osu_without_devices(tree, tmp_path):
-    found = said(programs.check(target(), own(tree, tmp_path, osu="-m"), tree.machine()))
+    found = said(site_check.check_programs(target(), own(tree, tmp_path, osu="-m"), tree.machine()))
     assert found[3][0] == "missing"
     assert "was built without devices (its help has no --accelerator)" in found[3][1]
     environment = own(tree, tmp_path)
     tree.tool("osu_bw", "exit 1", tmp_path / "programs/osu/mpi/pt2pt")
     # It may start inside a job only.
-    assert said(programs.check(target(), environment, tree.machine()))[3][0] == "not seen"
     assert (
-        said(programs.check(target(), environment, tree.machine(compute=True)))[3][0] == "missing"
+        said(site_check.check_programs(target(), environment, tree.machine()))[3][0] == "not seen"
+    )
+    assert (
+        said(site_check.check_programs(target(), environment, tree.machine(compute=True)))[3][0]
+        == "missing"
     )

@@ -33,7 +33,7 @@ from fabricheck.cli import app
 from fabricheck.papers import claims_command, section
 from fabricheck.references import listing
 from fabricheck.report import figure, figures
-from fabricheck.run.site_check import programs
+from fabricheck.run import site_check
 from fabricheck.site import clusters
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -429,7 +429,7 @@ def without_additions(known, monkeypatch):
     }
     monkeypatch.setattr(figures, "SECTIONS", drawn)
     found = tuple(one for one in clusters.PROGRAMS if one in known["programs"])
-    for module in (clusters, programs):
+    for module in (clusters, site_check):
         monkeypatch.setattr(module, "PROGRAMS", found)
 
 

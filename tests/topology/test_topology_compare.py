@@ -12,8 +12,11 @@ import topology_texts as texts
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import load, node_directory
 from fabricheck.node.loading import available
-from fabricheck.tools.topology import compare, inventory, merge, parse_text, write_draft
-from fabricheck.tools.topology.reported import Reported
+from fabricheck.tools.topology import inventory
+from fabricheck.tools.topology.comparison import compare
+from fabricheck.tools.topology.drafting import write_draft
+from fabricheck.tools.topology.reported import Reported, merge
+from fabricheck.tools.topology.texts import parse_text
 
 MAP_A, MAP_B, H200, A100 = (load(n) for n in ("mi250x", "mi250", "h200", "a100-booster"))
 

@@ -18,7 +18,8 @@ from fabricheck.core.errors import (
     NotFoundError,
 )
 from fabricheck.node import load
-from fabricheck.tools.topology import merge, parse_files, parse_text
+from fabricheck.tools.topology.reported import merge
+from fabricheck.tools.topology.texts import parse_files, parse_text
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 HF_BANDWIDTH = PUBLISHED / "published-hugging-face-shownodesbw.txt"

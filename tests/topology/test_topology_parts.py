@@ -10,7 +10,7 @@ import topology_texts as texts
 from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.results import document
-from fabricheck.tools.topology import record
+from fabricheck.tools.topology.recording import record
 
 
 def run(*arguments: str, code: int = 0) -> str:

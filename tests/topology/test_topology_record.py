@@ -14,8 +14,8 @@ from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform, platform_json
 from fabricheck.results import document
 from fabricheck.results.settings import numa_balancing
-from fabricheck.tools.topology import record
 from fabricheck.tools.topology.host import describe_host, driver_version
+from fabricheck.tools.topology.recording import record
 from factories import difference_sentences as differences_of
 
 OVERLAYS = node_directory() / "overlays"

@@ -22,7 +22,7 @@ from fabricheck.judge.verdict.caveats import result_caveats
 from fabricheck.node import load as load_node
 from fabricheck.node.platform import platform_json
 from fabricheck.results import document, settings
-from fabricheck.tools.topology import record
+from fabricheck.tools.topology.recording import record
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0", "--noise-limit", "10")

@@ -50,12 +50,12 @@ def first_hour(
     number if a signal ended it.
     """
     # These read ReFrame, which other commands do without.
-    from fabricheck.run.first_hour import running, steps
+    from fabricheck.run import first_hour as hour
     from fabricheck.tools.topology.host import scheduler_node
 
-    place = steps.place(system)
+    place = hour.place(system)
     if dry_run:
-        for number, step in enumerate(steps.STEPS, 1):
+        for number, step in enumerate(hour.STEPS, 1):
             lacks = place.lacks(step)
             typer.echo(f"{number}. {step.asks}")
             for which, line in enumerate(() if lacks else step.lines, 1):
@@ -72,16 +72,16 @@ def first_hour(
     for path in (target, folder):
         if path.exists():
             raise UsageError(f"{path} already exists: name another --output.")
-    hour = running.FirstHour(place, folder, limit_s, typer.echo)
+    run = hour.FirstHour(place, folder, limit_s, typer.echo)
     typer.echo(f"The first hour of {place.target.name} on {platform.node()}, in {folder}")
-    hour.collect(target)
+    run.collect(target)
     shutil.rmtree(folder, ignore_errors=True)
     shown = shlex.quote(os.path.relpath(target))
     typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e3:.0f} kB)")
     typer.echo(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
-    if hour.signal is not None:
-        raise typer.Exit(128 + hour.signal)
-    if any(ran.ending in ("failed", "time limit") for ran in hour.ran):
+    if run.signal is not None:
+        raise typer.Exit(128 + run.signal)
+    if any(ran.ending in ("failed", "time limit") for ran in run.ran):
         raise typer.Exit(FabricheckError.exit_code)
 
 

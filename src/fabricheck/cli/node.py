@@ -17,16 +17,13 @@ from fabricheck.node import best_subsets, load
 from fabricheck.node.platform import platform_json
 from fabricheck.node.system import MOST_NODES, system_json
 from fabricheck.site import this_machine
-from fabricheck.tools.topology import (
-    Reported,
-    Runtime,
-    compare,
-    inventory,
-    parse_files,
-    record,
-    write_draft,
-)
+from fabricheck.tools.topology import inventory
+from fabricheck.tools.topology.comparison import compare
+from fabricheck.tools.topology.drafting import write_draft
+from fabricheck.tools.topology.recording import Runtime, record
 from fabricheck.tools.topology.render import model_json, model_text, report_text
+from fabricheck.tools.topology.reported import Reported
+from fabricheck.tools.topology.texts import parse_files
 
 Node = Annotated[str, typer.Argument(help="A node model: its name, or a YAML file.")]
 Overlay = Annotated[

@@ -37,7 +37,7 @@ from fabricheck.core.vocabulary import (
     Throttle,
     Transport,
 )
-from fabricheck.node.cores import format_cores
+from fabricheck.node.placement import format_cores
 
 Text = Annotated[str, MinLen(1)]
 

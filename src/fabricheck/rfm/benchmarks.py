@@ -27,7 +27,7 @@ from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs
 from fabricheck.tools.benchmarks import BENCHMARKS, FACTS, NCCL_TESTS, OSU, Benchmark, Launch, Plan
-from fabricheck.tools.outputs.osu import RATES
+from fabricheck.tools.osu import RATES
 
 #: The plan in the stage folder.
 PLAN = "plan.json"

@@ -2,7 +2,7 @@
 
 A check writes a plan, the launches of one node, as a file beside the result. Each command line
 includes the launcher, so the file records everything that ran and can be run by hand. The tool's
-parser (`fabricheck.tools.outputs`) reads the output of a launch. Each row becomes a series of one
+parser (`tools.osu`, `tools.nccl`) reads the output of a launch. Each row becomes a series of one
 sample: the tool's mean of `batch` operations.
 
 A new tool of messages or collectives needs a parser with recorded outputs, and an entry in
@@ -37,8 +37,8 @@ from fabricheck.core.vocabulary import (
     SeriesUnit,
 )
 from fabricheck.results.model import Place, ResultDocument, Series
-from fabricheck.tools.outputs import nccl, osu
-from fabricheck.tools.outputs.nccl import NcclResult, Network
+from fabricheck.tools import nccl, osu
+from fabricheck.tools.nccl import NcclResult, Network
 
 #: The file in the launches' folder that describes the node: a document of a program.
 FACTS = "facts.json"

@@ -1,4 +1,4 @@
-"""Parsers of tools that no check runs, as those of `fabricheck.tools.outputs`."""
+"""Parsers of tools that no check runs, as `fabricheck.tools.osu` reads that of a check."""
 
 from __future__ import annotations
 
