@@ -22,7 +22,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.node import NodeModel, load
 from fabricheck.node.loading import available
 from fabricheck.tools.topology import inventory
-from fabricheck.tools.topology.drafting import write_draft
+from fabricheck.tools.topology.drafting import drafted
 from faults.sessions import Said, Session, Site
 
 #: The models of AMD's nodes.
@@ -97,7 +97,7 @@ def driver(node: NodeModel, parts: int = 1) -> dict[str, Any]:
 def draft(folder: Path, name: str) -> Path:
     """Draft a node of a model from its driver, and add what a simulation needs."""
     model = load(name)
-    content = yaml.safe_load(write_draft(inventory.reported(driver(model)), "mine"))
+    content = yaml.safe_load(drafted(inventory.reported(driver(model)), "mine"))
     peak = max(DOMAIN_GBS, model.device(0).host_link_gbs)
     content["domains"]["memory_peak_gbs"] = {"value": peak, "kind": "assumed", "note": "simulated"}
     own, of_mi250x = (_file(one) for one in (name, "mi250x"))

@@ -20,7 +20,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.node import load as load_node
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 from fabricheck.references import calibrated
 from fabricheck.references.listing import rows
 from fabricheck.references.stated import References

@@ -38,7 +38,6 @@ ASKED = {
         made.outputs,
         "node compare mi250x --from rocm-smi/published-hugging-face-shownodesbw.txt",
     ),
-    "node parse": (made.outputs, "node parse rocm-smi/published-hugging-face-shownodesbw.txt"),
     "limits check": (made.nothing, "limits check"),
     "limits calibrate": (
         made.repeated,
@@ -50,6 +49,14 @@ ASKED = {
     ),
     "site check": (made.site, "site check local:host --login"),
     "papers claims": (made.h200, "papers claims latest --all"),
+}
+
+#: Other uses of such commands.
+USED = {
+    "node show --from": (
+        made.outputs,
+        "node show --from rocm-smi/published-hugging-face-shownodesbw.txt",
+    )
 }
 
 #: Commands with JSON that others test, and those that write a file, or run what writes one.
@@ -108,9 +115,9 @@ def test_each_command_that_shows_something_has_json():
 
 
 @mock.patch.dict(os.environ)  # the sessions of snapshots set variables of their own
-@pytest.mark.parametrize("command", ASKED)
+@pytest.mark.parametrize("command", ASKED | USED)
 def test_json_has_the_names_and_the_numbers_of_the_text(command, tmp_path, monkeypatch):
-    make, line = ASKED[command]
+    make, line = (ASKED | USED)[command]
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("FABRICHECK_RESULTS", "results")
     make()

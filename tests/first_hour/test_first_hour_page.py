@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.node import load
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 from fabricheck.run import first_hour
 
 ROOT = Path(__file__).resolve().parents[2]

@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from fabricheck.node import load, node_directory
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 
 ROOT = Path(__file__).resolve().parents[2]
 SLURM = ROOT / "ci" / "slurm" / "slurm.sh"

@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from fabricheck.node import load
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 from fabricheck.results import document
 
 ROOT = Path(__file__).resolve().parents[2]

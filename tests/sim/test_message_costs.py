@@ -8,7 +8,8 @@ import subprocess
 import pytest
 
 from fabricheck.node import load
-from fabricheck.node.platform import platform, platform_json
+from fabricheck.node.platform import platform
+from fabricheck.node.system import platform_json
 from fabricheck.results.document import load as load_document
 
 NOTHING_ELSE = ("--together", "none", "--collectives", "none", "--types", "none")

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.node import load
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 
 pytestmark = pytest.mark.slow
 

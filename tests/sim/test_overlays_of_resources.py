@@ -6,7 +6,7 @@ import pytest
 import yaml
 
 from fabricheck.node import load
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 
 #: GB/s of a dual link in one direction, and of one engine.
 DUAL, ENGINE = 100 * 0.7522, 50

@@ -14,8 +14,9 @@ from typer.testing import CliRunner
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile
 from fabricheck.node import load
-from fabricheck.node.platform import platform, platform_json, routes
+from fabricheck.node.platform import platform, routes
 from fabricheck.node.schema import Quantity
+from fabricheck.node.system import platform_json
 
 ROOT = Path(__file__).resolve().parents[2]
 OVERLAYS = ROOT / "config" / "nodes" / "overlays"

@@ -9,8 +9,8 @@ import sys
 import pytest
 
 from fabricheck.node import load
-from fabricheck.node.platform import platform_json
 from fabricheck.node.schema import Quantity
+from fabricheck.node.system import platform_json
 from fabricheck.results import document
 
 #: Bytes of the arrays of the benchmark that the published matrices are from, 40 M integers.

@@ -16,7 +16,7 @@ from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.node import load
 from fabricheck.node.fabric import distance, slingshot_place
 from fabricheck.node.platform import platform
-from fabricheck.node.system import system, system_json
+from fabricheck.node.system import platform_json, system
 
 OVERLAYS = Path(__file__).resolve().parents[2] / "config" / "nodes" / "overlays"
 #: GB/s of a NIC in one direction, and us of a message by distance.
@@ -51,7 +51,7 @@ def messages(ranks, tmp_path):
 
     def messages(*arguments: str, model: Any = None, places=PLACES, nodes=(0, 1), count=2):
         file = tmp_path / "system.json"
-        file.write_text(system_json(model or load("mi250x"), count))
+        file.write_text(platform_json(model or load("mi250x"), count))
         hosts = [f"node{node}/{place}" for node in nodes for place in places]
         sizes = () if "--sizes" in arguments else ("--sizes", "64MiB")
         only = ("--collectives", "none", "--types", "none", *sizes)
@@ -189,7 +189,7 @@ def test_pairs_of_groups_share_their_links(messages, overlaid):
 
 def test_fabric_measures_the_latency_of_one_way(ranks, tmp_path):
     file = tmp_path / "system.json"
-    file.write_text(system_json(load("mi250x"), 2))
+    file.write_text(platform_json(load("mi250x"), 2))
     few = ("--size", "1MiB", "--window", "2", "--round-trips", "2", "--again", "0")
     ran = ranks("fabric", ["node0/device1", "node1/device1"], *few, node=file)
     assert ran.code == 0, ran.err
@@ -200,7 +200,7 @@ def test_fabric_measures_the_latency_of_one_way(ranks, tmp_path):
 
 def test_documents_name_the_nodes(ranks, tmp_path):
     file = tmp_path / "system.json"
-    file.write_text(system_json(load("mi250x"), 2))
+    file.write_text(platform_json(load("mi250x"), 2))
     ran = ranks("affinity", ["node1/device3", "node0/device3"], node=file)
     assert ran.code == 0, ran.err
     assert ran.document["host"]["scheduler_node"] == "node1"

@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from fabricheck.node import load
-from fabricheck.node.system import system_json
+from fabricheck.node.system import platform_json
 
 pytestmark = pytest.mark.slow
 
@@ -77,7 +77,7 @@ def test_a_message_shares_the_links_of_its_node_and_is_counted(tmp_path, program
     overlay = tmp_path / "overlay.yaml"
     change = {"names": ["link 0-1 of node0"], "bandwidth_factor": 0.2}
     overlay.write_text(yaml.safe_dump({"name": "x", "description": "y", "resources": [change]}))
-    (tmp_path / "node.json").write_text(system_json(load("mi250x", overlay), 2))
+    (tmp_path / "node.json").write_text(platform_json(load("mi250x", overlay), 2))
     (tmp_path / "program.cpp").write_text(PROGRAM)
     (tmp_path / "hosts").write_text("node0/device0\nnode1/device1\n")
     subprocess.run(

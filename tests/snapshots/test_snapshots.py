@@ -235,7 +235,7 @@ OTHERS = {
         papers fidelity nowhere
         papers fidelity h200
         node show nowhere
-        node parse nowhere.txt
+        node show --from nowhere.txt
         node compare mi250x --from nowhere.txt
         node record mi250x --output result.json
         node best-gpus
@@ -312,8 +312,8 @@ OTHERS = {
         node show mi250x --overlay link-0-6-gone.yaml
         node show h200 --devices 2
         node show mi250
-        node parse rocm-smi/published-hugging-face-shownodesbw.txt
-        node parse four-devices/nvidia-smi-topo-m.txt
+        node show --from rocm-smi/published-hugging-face-shownodesbw.txt
+        node show --from four-devices/nvidia-smi-topo-m.txt
         node compare mi250x --from rocm-smi/published-hugging-face-shownodesbw.txt
         node compare mi250 --from rocm-smi/published-hugging-face-showtoponuma.txt
         node compare h200 --devices 4 --from four-devices/nvidia-smi-topo-m.txt

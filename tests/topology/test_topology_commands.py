@@ -85,7 +85,7 @@ def test_show_as_json():
 
 
 def test_parse():
-    text = run("node", "parse", BANDWIDTH, NUMA).stdout
+    text = run("node", "show", "--from", BANDWIDTH, "--from", NUMA).stdout
     assert "50 GB/s each" in text and "NUMA domain of each device" in text
     assert "  7: 1" in text
 
@@ -93,7 +93,7 @@ def test_parse():
 def test_parse_of_types_only(tmp_path):
     path = tmp_path / "topo"
     path.write_text(texts.showtopo(load("mi250x")))
-    assert "XGMI" in run("node", "parse", str(path)).stdout
+    assert "XGMI" in run("node", "show", "--from", str(path)).stdout
 
 
 def test_compare_with_map_a_and_map_b():
@@ -146,7 +146,7 @@ def test_compare_and_parse_of_this_machine(tmp_path, drivers, monkeypatch):
     assert result.exit_code == 0, result.output
     # What somebody sends is read as well.
     file = tmp_path / "programs" / "node.json"
-    said = run("node", "parse", str(file)).stdout
+    said = run("node", "show", "--from", str(file)).stdout
     assert "2 nvidia devices" in said and "26.562 GB/s each" in said
     monkeypatch.chdir(tmp_path)
     assert "no program inventory in build/rocm/bin or build/cuda/bin" in failed(
@@ -275,7 +275,9 @@ def test_a_node_in_parts_is_not_drafted(tmp_path):
 
 def test_failures_are_one_sentence(tmp_path):
     assert "no node model 'nope'" in failed(run("node", "show", "nope"), 3)
-    assert "there is no such file" in failed(run("node", "parse", str(tmp_path / "gone")), 3)
+    assert "there is no such file" in failed(
+        run("node", "show", "--from", str(tmp_path / "gone")), 3
+    )
     cut = tmp_path / "cut.txt"
     cut.write_text("\n".join(Path(BANDWIDTH).read_text().splitlines()[:8]))
     said = failed(run("node", "compare", "mi250x", "--from", str(cut)), 4)

@@ -14,7 +14,7 @@ from fabricheck.node import load, node_directory
 from fabricheck.node.loading import available
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.comparison import compare
-from fabricheck.tools.topology.drafting import write_draft
+from fabricheck.tools.topology.drafting import drafted
 from fabricheck.tools.topology.reported import Reported, merge
 from fabricheck.tools.topology.texts import parse_text
 
@@ -170,14 +170,14 @@ def test_what_is_not_told_is_said():
     assert "NUMA domains are not reported" in compare(MAP_A, report(texts.shownodesbw(MAP_A))).notes
 
 
-def drafted(told):
-    return yaml.safe_load(write_draft(inventory.reported(told), "mine"))
+def draft_of(told):
+    return yaml.safe_load(drafted(inventory.reported(told), "mine"))
 
 
 @pytest.mark.parametrize("name", available())
 def test_each_node_is_drafted_from_what_its_driver_tells(tmp_path, name):
     model = load(name)
-    content = drafted(inventories.composed(model))
+    content = draft_of(inventories.composed(model))
     path = tmp_path / "mine.yaml"
     path.write_text(yaml.safe_dump(content))
     draft = load(str(path))
@@ -191,14 +191,14 @@ def test_each_node_is_drafted_from_what_its_driver_tells(tmp_path, name):
 def test_a_switch_has_the_links_of_the_device_with_most():
     told = inventories.set_links(inventories.kept("h100-x2"), 0, 1, 17)
     told["links"][0]["links"] = 18
-    assert drafted(told)["switch"]["links_per_device"] == 17  # both directions have them
-    assert "links" not in drafted(told)
+    assert draft_of(told)["switch"]["links_per_device"] == 17  # both directions have them
+    assert "links" not in draft_of(told)
 
 
 def test_a_draft_needs_links():
     told = inventories.set_links(inventories.kept("mi250x"), 0, 1, None)
     with pytest.raises(InvalidInputError, match="The number of links is not reported in the driv"):
-        drafted(told)
+        draft_of(told)
 
 
 @pytest.mark.parametrize(("kind", "gone"), [("XGMI", True), ("PCIE", True), ("UNKNOWN", False)])

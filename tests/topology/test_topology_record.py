@@ -11,7 +11,8 @@ import inventories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load, node_directory
-from fabricheck.node.platform import platform, platform_json
+from fabricheck.node.platform import platform
+from fabricheck.node.system import platform_json
 from fabricheck.results import document
 from fabricheck.results.settings import numa_balancing
 from fabricheck.tools.topology.host import describe_host, driver_version

@@ -20,7 +20,7 @@ import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.judge.verdict.caveats import result_caveats
 from fabricheck.node import load as load_node
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 from fabricheck.results import document, settings
 from fabricheck.tools.topology.recording import record
 

@@ -1,4 +1,4 @@
-"""The commands about a node's NICs: ``fabricheck network nics`` and ``network record``."""
+"""`fabricheck network nics`: the NICs of this node, compared with its node model."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands, output
+from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Devices, load_part
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN, Runtime
+from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN
 from fabricheck.node.fabric import load_fabric
-from fabricheck.tools.nic_comparison import compare, libraries, of_model, record, require_nics
+from fabricheck.tools.nic_comparison import compare, libraries, of_model, require_nics
 from fabricheck.tools.nics import read_nics
 from fabricheck.tools.topology.host import scheduler_node
 
@@ -71,37 +71,3 @@ def check_command(
         raise typer.Exit(EXIT_NODE_OPEN)
     if found.unread:
         raise typer.Exit(InvalidInputError.exit_code)
-
-
-@commands.command("network record")
-def record_command(
-    model: Model,
-    target: Annotated[Path, typer.Option("--output", help="The result document.")],
-    fabric: FabricName = None,
-    runtime: Annotated[
-        Runtime, typer.Option(help="The runtime that this node's programs were built for.")
-    ] = "host",
-    devices: Devices = None,
-    tool: Annotated[
-        str | None,
-        typer.Option(
-            "--loopback",
-            help="Run this on each NIC: cxi_gpu_loopback_bw or ib_write_bw, or its path.",
-        ),
-    ] = None,
-    limit_s: Annotated[float, typer.Option("--time-limit", min=0.001, help="In s.")] = 120,
-) -> None:
-    """Compare this node's NICs with a node model and write a result document (E16).
-
-    It judges nothing: differences are in the document, and the exit code is 0.
-    """
-    document = record(
-        model,
-        runtime,
-        target,
-        fabric=fabric,
-        devices=devices,
-        tool=tool,
-        limit_s=limit_s,
-    )
-    output.end_compared(document)

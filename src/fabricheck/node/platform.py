@@ -6,7 +6,6 @@ that a route names. All bandwidths are those that a flow can reach: peaks times 
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -97,11 +96,6 @@ class Resource(str):
 
 #: Each resource that was named: a diagnosis names the same ones for each wiring that it tries.
 _MADE: dict[tuple[ResourceKind, End | None, End | None], Resource] = {}
-
-
-def platform_json(node: NodeModel) -> str:
-    """Return the platform of a node model as JSON text; see :func:`platform`."""
-    return json.dumps(platform(node), indent=1) + "\n"
 
 
 def platform(node: NodeModel) -> dict[str, Any]:

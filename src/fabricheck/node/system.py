@@ -35,9 +35,13 @@ NODES_IN_A_GROUP = 4
 TCP_GBS, TCP_US = 2.5, 5.0
 
 
-def system_json(node: NodeModel, count: int) -> str:
-    """Return a system of so many nodes as JSON text; see :func:`system`."""
-    return json.dumps(system(node, count), indent=1) + "\n"
+def platform_json(node: NodeModel, nodes: int = 1) -> str:
+    """Return as JSON text the platform of a node, or a system of so many such nodes.
+
+    :raises FabricheckError: as :func:`fabricheck.node.platform.platform` or :func:`system`.
+    """
+    content = platform.platform(node) if nodes == 1 else system(node, nodes)
+    return json.dumps(content, indent=1) + "\n"
 
 
 def system(node: NodeModel, count: int) -> dict[str, Any]:

@@ -17,7 +17,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, BytesOfCopy
 from fabricheck.node import NodeModel
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 from fabricheck.papers.fidelity_plan import (
     Place,
     Plan,

@@ -167,9 +167,8 @@ class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
         :param nodes: how many nodes a simulated system has.
         :raises PipelineError: when the node does not exist, or the partition has other devices.
         """
-        # Only a simulated run needs these.
-        from fabricheck.node.platform import platform_json
-        from fabricheck.node.system import system_json
+        # Only a simulated run needs this.
+        from fabricheck.node.system import platform_json
 
         try:
             node = load_node(self.extra("node"), overlay)
@@ -178,7 +177,7 @@ class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
                     f"Partition {self.current_partition.fullname} states {self.device_count} "
                     f"devices, but a simulated {node.name} has all of its {len(node.devices)}."
                 )
-            platform = platform_json(node) if nodes == 1 else system_json(node, nodes)
+            platform = platform_json(node, nodes)
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
         (Path(self.stagedir) / PLATFORM).write_text(platform)

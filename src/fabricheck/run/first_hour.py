@@ -27,7 +27,7 @@ from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE, UNKNOWN
 from fabricheck.node import load
-from fabricheck.node.platform import platform_json
+from fabricheck.node.system import platform_json
 from fabricheck.results import document
 from fabricheck.results.archive import RESULTS, pack_first_hour
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS

@@ -40,13 +40,13 @@ from fabricheck.tools.topology.recording import empty, fail, finish
 from fabricheck.tools.topology.reported import Difference
 
 #: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).
-RESTARTS = ((1, 5), (10, 10))
+_RESTARTS = ((1, 5), (10, 10))
 
 #: A rate of PCIe may be this much below what the model states: documents round.
 _ROUNDING = 0.01
 
 #: Counters that the driver of Slingshot refreshes once a minute.
-ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_uncorr_err")
+_ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_uncorr_err")
 
 
 @dataclass(frozen=True)
@@ -143,7 +143,7 @@ def new_errors(nics: Sequence[NodeNic]) -> tuple[list[str], list[str]]:
                 # It can be the switch's or the cable's, and HPE accepts four in an hour.
                 others.append(f"{where} restarted its link during the run.")
                 continue
-            earlier = " or in the minute before it" if counter in ONCE_A_MINUTE else ""
+            earlier = " or in the minute before it" if counter in _ONCE_A_MINUTE else ""
             more = f"{where} counted {after - before} in {counter} during the run{earlier}"
             (failures if counter in NIC_FAILURES else others).append(f"{more} ({before} before).")
     return failures, others
@@ -166,7 +166,7 @@ def _of_one(where: str, model: NodeModel, expected: Nic, nic: NodeNic) -> Iterat
 
 
 def _of_restarts(where: str, times: Sequence[int], now: float) -> Iterator[str]:
-    for hours, fewer in RESTARTS:
+    for hours, fewer in _RESTARTS:
         recent = sum(now - 3600 * hours < restart <= now for restart in times)
         if recent >= fewer:
             since = "hour" if hours == 1 else f"{hours} hours"
@@ -406,9 +406,6 @@ def _verbs(root: Path) -> str | None:
     return None
 
 
-#: Seconds between both readings of the counters, at least.
-INTERVAL_S = 1.0
-
 #: Variables that choose the network, or how messages use it.
 _ENVIRONMENT = ("FI_", "MPICH_OFI_", "UCX_", "OMPI_MCA_", "NCCL_NET", "NCCL_IB_", "NCCL_SOCKET_")
 
@@ -423,7 +420,7 @@ def record(
     tool: str | None = None,
     limit_s: float = 120,
     root: Path = Path("/"),
-    interval_s: float = INTERVAL_S,
+    interval_s: float = 1.0,
 ) -> ResultDocument:
     """Compare a node's NICs with its model and write the result document, also of a failed run.
 

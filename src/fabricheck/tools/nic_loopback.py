@@ -26,7 +26,7 @@ from fabricheck.tools import cxi_service
 from fabricheck.tools.runner import run
 
 #: The time limit of the loopback of one NIC, in s.
-LOOPBACK_S = 60.0
+_LIMIT_S = 60.0
 
 #: A number of a table, and the two that count.
 _NUMBER = r"[0-9]+(?:\.[0-9]+)?"
@@ -158,7 +158,7 @@ def loopbacks(tool: str, nics: Sequence[NodeNic], end: float) -> dict[str, float
             raise UsageError(
                 f"{name} measures NICs of {found.kind}; {nic['name']} is one of {nic['kind']}."
             )
-        origin, limit_s = f"{name} of {nic['name']}", min(LOOPBACK_S, end - time.monotonic())
+        origin, limit_s = f"{name} of {nic['name']}", min(_LIMIT_S, end - time.monotonic())
         done = run(["/bin/sh", "-c", found.command(tool, nic["name"])], max(limit_s, 0.001))
         cxi_service.require(origin, done.code, done.err, done.out)
         done.require_good(f"{origin}: it", limit_s, done.err, done.out)

@@ -12,7 +12,7 @@ import yaml
 
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import format_cores
@@ -20,6 +20,7 @@ from fabricheck.node.loading import OF_DRIVER, from_content
 from fabricheck.node.model import SHARED_MEMORY
 from fabricheck.results.model import node_name
 from fabricheck.results.other_devices import divided_sentence, divides
+from fabricheck.site import this_machine
 from fabricheck.tools.topology.reported import Reported
 
 #: The links between the two devices of an MI250 or MI250X; no others have as many.
@@ -51,7 +52,7 @@ def device_sheets() -> Mapping[str, DeviceSheet]:
     return validated(dict[str, DeviceSheet], yaml_files.read(file), file)
 
 
-def write_draft(report: Reported, name: str) -> str:
+def drafted(report: Reported, name: str) -> str:
     """Return the text of a drafted file; what the driver and data sheets do not tell is unknown.
 
     :raises InvalidInputError: when the node is not described by `inventory`, its devices are parts
@@ -62,6 +63,24 @@ def write_draft(report: Reported, name: str) -> str:
     from_content(content, "", Path(f"{name}.yaml"))
     body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
     return _HEADER.format(origin=report.origin) + body
+
+
+def write_draft(text: str, path: Path) -> Path:
+    """Write the text of a draft into a new file; return its path.
+
+    :raises UsageError: when it exists.
+    :raises NotFoundError: when it cannot be written.
+    """
+    try:
+        if path == this_machine.draft():
+            path.parent.mkdir(parents=True, exist_ok=True)
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        raise UsageError(f"{path} already exists.") from None
+    except OSError as error:
+        raise NotFoundError(f"{path} cannot be written ({error.strerror}).") from None
+    return path
 
 
 def _draft(report: Reported, name: str) -> dict[str, Any]:

@@ -7,9 +7,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any, Literal, TypeVar
 
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.core.lines import Line
 from fabricheck.core.text import count
+from fabricheck.node import best_subsets
 
 T = TypeVar("T")
 Matrix = tuple[tuple[T, ...], ...]
@@ -43,12 +44,18 @@ class Reported:
     description: Mapping[str, Any] | None = None
 
     @property
-    def direct_peaks_gbs(self) -> Matrix[float] | None:
-        """Peak of the direct links of each pair in GB/s; a link of unknown peak counts 1."""
+    def numbered_by_tool(self) -> bool:
+        """Whether the devices have the numbers of rocm-smi, and those of HIP may be others."""
+        return self.description is None and self.pci is None and self.vendor == "amd"
+
+    def best_subsets(self, k: int) -> tuple[tuple[int, ...], ...]:
+        """Return the best sets of k devices by their links, the first in order first.
+
+        :raises UsageError: when the links are not told, or when k is not a number of devices.
+        """
         if self.links is None:
-            return None
-        unit = self.link_peak_gbs or 1.0
-        return tuple(tuple(cell * unit for cell in row) for row in self.links)
+            raise UsageError(f"The number of links is not reported in {self.origin}.")
+        return best_subsets(self.links, k, self.origin)
 
 
 @dataclass(frozen=True)
