@@ -57,7 +57,7 @@ _ALL = {
     "results validate": ("cli.results", "Report whether documents are valid and complete."),
     "results export": ("cli.export", "Write results as one table, or as OpenMetrics."),
     "results join": ("cli.results", "Join the sessions of several results folders into one."),
-    "results osu": ("cli.results", "Compare the program mpi with OSU Micro-Benchmarks."),
+    "results osu": ("cli.results_osu", "Compare the program mpi with OSU Micro-Benchmarks."),
     "results pack": ("cli.export", "Pack all sessions into one archive, to send."),
     "results record": ("cli.record", "Run third-party benchmarks, as a check does."),
     "node show": ("cli.node", "Show a node model, or what files or drivers tell of a node."),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -11,13 +10,13 @@ import typer
 
 from fabricheck.cli import commands, output, series_tables
 from fabricheck.cli.output import AsJson, Name, OnNodes
-from fabricheck.core import amounts, show
+from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.nodelists import unfolded
 from fabricheck.core.show import listed
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.results import archive, joined, osu_comparison
+from fabricheck.results import archive, joined
 from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import find_documents
 from fabricheck.results.reading import Results, read
@@ -133,40 +132,6 @@ def _entry(entry: Entry) -> dict[str, Any]:
         "problem": " ".join(map(str, entry.problems)) or None,
         "document": entry.document,
     }
-
-
-@commands.command("results osu")
-def mpi_beside_osu(
-    what: Name = "latest",
-    on: OnNodes = None,
-    as_json: AsJson = False,
-) -> int:
-    """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
-    found = choose(what, on)
-    rows = osu_comparison.compare(found.series)
-    if not rows and not as_json:
-        nothing = f"{what} has no measurement by both mpi and OSU between the same ranks."
-        return end(found, entries_of(found), nothing)
-    right = ("mpi", "OSU", "mpi/OSU")
-    columns = ("Where", "Op", "Between", "Size", "Buffers", "SDMA", "Unit", *right)
-    cells = [
-        (
-            row.where,
-            row.operation,
-            "-".join(map(str, row.members)),
-            amounts.size(row.bytes),
-            row.buffers,
-            "on" if row.engines else "off",
-            row.unit,
-            amounts.number(row.mpi),
-            amounts.number(row.osu),
-            f"{row.ratio:.3f}",
-        )
-        for row in rows
-    ]
-    compared = [asdict(row) | {"ratio": row.ratio} for row in rows]
-    show.result(compared, [show.Table(columns, cells, right)], as_json)
-    return EXIT_GOOD
 
 
 @commands.command("results validate")
