@@ -15,10 +15,8 @@ from typing import Any
 
 from diagnosis import sessions
 from diagnosis.sessions import Session as Drawn
-from fabricheck.judge.diagnosis import evidence
 from fabricheck.judge.diagnosis.components import Candidate, candidates, passes
-from fabricheck.judge.diagnosis.diagnose import diagnose
-from fabricheck.judge.diagnosis.evidence import Miss
+from fabricheck.judge.diagnosis.diagnose import Miss, Session, diagnose
 from fabricheck.judge.diagnosis.model import Component, Diagnosis
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of, transfers
 from fabricheck.node import NodeModel, load
@@ -159,7 +157,7 @@ class Node:
     def _least_healthy(self, one: Transfer) -> float:
         return 1 - rules.allowed_percent(one.kind) / 100
 
-    def sample(self, rng: random.Random, faults: Sequence[Fault]) -> evidence.Session:
+    def sample(self, rng: random.Random, faults: Sequence[Fault]) -> Session:
         """Draw a session with faults in it, as its checks judge it."""
         self.session.draw(rng, sessions.factors(rng, self.session.documents))
         self.session.apply(self.parts(faults))
@@ -178,7 +176,7 @@ def _kind(candidate: Candidate) -> str | None:
     return max(own, key=len, default=None)
 
 
-def judged(session: Drawn) -> evidence.Session:
+def judged(session: Drawn) -> Session:
     """Return the session with the limits of its metrics, and those that are missed."""
     metrics, misses = [], []
     for one in session.judged:
@@ -199,7 +197,7 @@ def judged(session: Drawn) -> evidence.Session:
             own = tuple(places[id(each)] for each in figure.decisive)
             misses.append(Miss(one.check, one.metric.name, figure.value, low, high,
                                one.metric.unit, own))  # fmt: skip
-    return evidence.Session(session.documents, metrics, misses)
+    return Session(session.documents, metrics, misses)
 
 
 def named(found: Diagnosis | None, most: int = 3) -> list[set[str]]:
@@ -212,6 +210,6 @@ def named(found: Diagnosis | None, most: int = 3) -> list[set[str]]:
     return [one for one in every if len(one) <= most]
 
 
-def diagnosis(node: Node, session: evidence.Session) -> Diagnosis | None:
+def diagnosis(node: Node, session: Session) -> Diagnosis | None:
     """Return the diagnosis of a drawn session."""
     return diagnose(session, node.node)

@@ -10,8 +10,7 @@ import pytest
 import factories
 from diagnosis import planted, sessions
 from diagnosis.planted import Fault
-from fabricheck.judge.diagnosis.diagnose import diagnose
-from fabricheck.judge.diagnosis.evidence import Miss, Session
+from fabricheck.judge.diagnosis.diagnose import Miss, Session, diagnose
 from fabricheck.judge.diagnosis.transfers import transfers
 from fabricheck.node import load
 from fabricheck.results.series import place_of

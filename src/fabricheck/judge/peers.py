@@ -9,7 +9,7 @@ robust standard deviations, the limit of Iglewicz and Hoaglin (How to Detect and
   nobody.
 - Limits of members that are alike by the node model (`references.rules.alike`) fail a node, so they
   are the recorded spread of each kind of transfer, not that of a few members. The diagnosis
-  (`diagnosis.evidence`) asks it too: it looks for what explains values beyond these limits.
+  (`diagnosis.diagnose`) asks it too: it looks for what explains values beyond these limits.
 - Of a fleet (`fleet.outliers`) thousands of nodes show how far a healthy one can be: the limit is
   extrapolated from their distribution, whose tails are longer than those of normal values.
 - A calibration (`calibration.rule`) leaves nodes out only where a gap splits them off, since a

@@ -1,18 +1,28 @@
-"""The components of a node that can be degraded, and the resources of each."""
+"""The components of a node that can be degraded, with the resources of each, and other wirings.
+
+A wiring in place of the node model's is a missing link, exchanged cables or other NUMA domains.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import permutations
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import replace
+from itertools import combinations, permutations
+from types import MappingProxyType
 from typing import get_args
 
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COLLECTIVES
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
-from fabricheck.judge.diagnosis.transfers import Transfer
+from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST, Candidate
+from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
+from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import End, Resource, ResourceKind
-from fabricheck.results.series import Place
+from fabricheck.results.model import Difference, ResultDocument
+from fabricheck.results.series import Place, place_of
 
 _LATENCIES: tuple[ResourceKind, ...] = (
     "latency of copies {0.number}-{1.number}",
@@ -118,20 +128,16 @@ OF_SIZES: tuple[ComponentKind, ...] = (
 _LIBRARIES: tuple[ComponentKind, ...] = ("mpi", "rccl")
 
 
-@dataclass(frozen=True)
-class Candidate:
-    """A component that can be degraded.
+_LINKS: tuple[ResourceKind, ...] = (
+    "link {0.number}-{1.number}",
+    "latency of link {0.number}-{1.number}",
+)
 
-    devices: those that it belongs to or connects; empty for a component that all share. loose:
-    whether the loose slacks of transfers apply. sizes: the least and the most bytes of the
-    transfers that are slower, where others are not. cost: of supposing that.
-    """
+#: The cost of a place where the node's tools contradict the prediction.
+_A_PLACE = 20.0
 
-    component: Component
-    devices: tuple[int, ...] = ()
-    loose: bool = False
-    sizes: tuple[int, int] | None = None
-    cost: float = 0.0
+#: Two rates with a smaller relative difference are equal.
+_SAME = 0.005
 
 
 def passes(component: Component, resource: Resource) -> bool:
@@ -227,17 +233,160 @@ def _of(kind: ComponentKind, *devices: int, direction: Direction | None = None) 
     return Candidate(Component(kind=kind, ids=devices, direction=direction), devices)
 
 
-@dataclass(frozen=True)
-class Change:
-    """A wiring other than the model's: the transfers that become slower or faster, and by how much.
+def touching(
+    node: NodeModel | None,
+    documents: Mapping[str, ResultDocument],
+    transfers: Mapping[Key, Transfer],
+    concerned: Collection[int],
+) -> Iterator[Candidate]:
+    """Yield the wirings and components that can explain something, with all that they touch.
 
-    logs: by index in the list of transfers, the logarithm of the rate over the model's rate.
-    places: the differences from the model, as the node's tools would report them. cost: the cost of
-    the tools' reports, as that of a hypothesis.
+    :param concerned: the indices of the transfers to be explained.
     """
+    measured = list(transfers.values())
+    resources = {name for number in concerned for name in measured[number].slack}
+    if node is not None:
+        links = [name for name in resources if name.kind in _LINKS]
+        yield from _wirings(node, documents, transfers, links)
+    passing = grouped(
+        (name, number) for number, transfer in enumerate(measured) for name in transfer.slack
+    )
+    by_kind = grouped((name.kind, name) for name in passing)
+    for candidate in candidates(node, measured):
+        its = [
+            name
+            for kind in RESOURCES[candidate.component.kind]
+            for name in by_kind.get(kind, ())
+            if passes(candidate.component, name)
+        ]
+        if resources.isdisjoint(its):
+            continue
+        uses = [(number, name) for name in its for number in passing[name]]
+        touched = _touched((number, measured[number].slack[name]) for number, name in uses)
+        yield replace(candidate, touched=touched)
+        loose = _touched(
+            (number, (measured[number].loose or measured[number].slack)[name])
+            for number, name in uses
+        )
+        if loose != touched:
+            yield replace(candidate, touched=loose)
+        if candidate.component.kind in OF_SIZES:
+            # It may be slower for transfers of some sizes, if others are not slow.
+            sizes = {number: measured[number].series["bytes"] for number, _ in touched}
+            slow = [sizes[number] for number in sizes if number in concerned]
+            known = (min(slow), max(slow))
+            of_sizes = [each for each in touched if known[0] <= sizes[each[0]] <= known[1]]
+            if len(of_sizes) < len(touched):
+                yield replace(candidate, touched=of_sizes, sizes=known, cost=FURTHER_GAIN)
 
-    component: Component
-    devices: tuple[int, ...]
-    logs: Mapping[int, float]
-    places: frozenset[Place] = frozenset()
-    cost: float = 0.0
+
+def _touched(slacks: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
+    """Return the indices of transfers, each with its least slack, the least first."""
+    least = [(number, min(its)) for number, its in grouped(slacks).items()]
+    return sorted(least, key=lambda each: each[1])
+
+
+def _wirings(
+    node: NodeModel,
+    documents: Mapping[str, ResultDocument],
+    transfers: Mapping[Key, Transfer],
+    concerned: Collection[Resource],
+) -> Iterator[Candidate]:
+    """Yield wirings that the node may have instead of its model's, with their effect on transfers.
+
+    Missing links are replaced by a detour over other devices, which NVIDIA's devices do not do.
+
+    :param concerned: the links on the route of the transfers to be explained.
+    """
+    if node.switch is not None or node.vendor != "amd":
+        return
+    healthy = rates_of(documents, Routes(node))
+    places = {key: number for number, key in enumerate(transfers)}
+    for component, devices, content in _contents(node, documents, concerned):
+        name = component.label
+        parts = OverlayFile.model_validate({"name": name, "description": name, **content})
+        overlay = Overlay(name, name, "", MappingProxyType({}), parts)
+        try:
+            other = apply_overlay(replace(node, overlay=None), overlay)
+        except FabricheckError:
+            continue  # the node could not run so
+        logs = {
+            places[key]: math.log(rate / healthy[key])
+            for key, rate in rates_of(documents, Routes(other)).items()
+            if key in places and healthy.get(key, 0.0) > 0 and 0 < rate < math.inf
+        }
+        logs = {number: log for number, log in logs.items() if abs(log) > _SAME}
+        changed = _changed(node, other)
+        cost = _told(changed, documents)
+        yield Candidate(component, devices, [*logs.items()], cost, places=changed)
+
+
+def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
+    """Return the differing places of a changed node: pairs and links, devices and domains."""
+    links = (
+        (frozenset((a, b)), other.link_matrix[a][b])
+        for a, b in combinations(range(len(node.devices)), 2)
+        if node.link_matrix[a][b] != other.link_matrix[a][b]
+    )
+    domains = (
+        (frozenset((before.index,)), now.domain)
+        for before, now in zip(node.devices, other.devices, strict=True)
+        if before.domain != now.domain
+    )
+    return frozenset((*links, *domains))
+
+
+def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) -> float:
+    """Return the cost of the node's tools: for each place, whether they agree with the prediction.
+
+    A change that explains few of many differences is no explanation: the node is another one.
+    """
+    topologies = [
+        differences
+        for differences in map(_of_topology, documents.values())
+        if differences is not None
+    ]
+    if not topologies:
+        return 0.0
+    places = {place_of(difference) for differences in topologies for difference in differences}
+    if MOST * len(changed & places) < len(places):
+        return _A_PLACE * len(places)
+    return _A_PLACE * (len(changed - places) - len(changed & places))
+
+
+def _of_topology(document: ResultDocument) -> list[Difference] | None:
+    """Return the differences of a node's topology; those of its NICs tell of no link or device."""
+    return None if document["program"]["name"] == "nics" else document.get("differences")
+
+
+def _contents(
+    node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[Resource]
+) -> Iterator[tuple[Component, tuple[int, ...], dict[str, object]]]:
+    """Yield possible changes, with their devices, and the overlay that describes the change."""
+    differs = any(map(_of_topology, documents.values()))
+    pairs = {frozenset((resource.source, resource.destination)) for resource in concerned}
+    for a, b in node.links:
+        if not differs and frozenset((End("device", a), End("device", b))) not in pairs:
+            continue
+        gone = Component(kind="link_gone", ids=(a, b))
+        yield gone, gone.ids, {"links": [{"pair": [a, b], "gone": True}]}
+        turns = Component(kind="link_turns", ids=(a, b))
+        names = [f"link {a}-{b}", f"link {b}-{a}"]
+        yield turns, turns.ids, {"resources": [{"names": names, "take_turns": True}]}
+    if not differs:
+        return  # no sign that the node is wired differently
+    order = list(range(len(node.devices)))
+    equal = [(one, other) for one, other in combinations(node.packages, 2)
+             if 1 < len(one) == len(other)]  # fmt: skip
+    for first, second in (*(((a,), (b,)) for a, b in combinations(order, 2)), *equal):
+        to = dict(zip((*first, *second), (*second, *first), strict=True))
+        exchanged = Component(kind="cables_exchanged", ids=(*first, *second))
+        yield (
+            exchanged,
+            exchanged.ids,
+            {"remap_links": [to.get(device, device) for device in order]},
+        )
+    domains = [domain.index for domain in node.domains]
+    for steps in range(1, len(domains)):
+        turned = (*domains[steps:], *domains[:steps])
+        yield Component(kind="numa_rotated", ids=turned), (), {"rotate_numa": steps}

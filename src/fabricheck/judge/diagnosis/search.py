@@ -15,7 +15,8 @@ from dataclasses import dataclass, field
 from itertools import islice
 
 from fabricheck.core.grouping import grouped
-from fabricheck.judge.diagnosis.components import Candidate, Change
+from fabricheck.judge.diagnosis.model import Component
+from fabricheck.results.series import Place
 
 #: The largest error of a degraded component's predicted effect: a fraction of a small effect, a
 #: difference of logarithms for a large one.
@@ -73,12 +74,42 @@ class Level:
     variance: float
 
 
+@dataclass(frozen=True, eq=False)
+class Candidate:
+    """A component that can be degraded, or a wiring that the node may have in place of its model's.
+
+    devices: those that it belongs to or joins; empty for a component that all share. touched: the
+    evidence that it touches, each with the slack there, the least first; of a wiring, with the
+    logarithm of the rate over the model's. cost: of supposing it, as that of a hypothesis. sizes:
+    the least and the most bytes of the transfers that are slower, where others are not. places: the
+    differences of a wiring from the model, as the node's tools would report them; None of a
+    component.
+    """
+
+    component: Component
+    devices: tuple[int, ...] = ()
+    touched: Sequence[tuple[int, float]] = ()
+    cost: float = 0.0
+    sizes: tuple[int, int] | None = None
+    places: frozenset[Place] | None = None
+
+    def shifted(self, shifts: Mapping[int, float], log: float) -> dict[int, float]:
+        """Return the logarithms of the remaining rates, combined with those of others.
+
+        :param log: the logarithm of its factor; 0 of a wiring, whose rates may be higher, too.
+        """
+        own = ((number, log + slack) for number, slack in self.touched)
+        lower = {number: min(shifts.get(number, shift), shift)
+                 for number, shift in own if shift < 0 or self.places is not None}  # fmt: skip
+        return {**shifts, **lower}
+
+
 @dataclass(frozen=True)
 class Loss:
-    """A component of a set, and the logarithm of its best-fitting factor; 0 for a change."""
+    """A component of a set, and the logarithm of its best-fitting factor; 0 of a wiring."""
 
-    what: Candidate | Change
-    log: float
+    what: Candidate
+    log: float = 0.0
 
 
 @dataclass
@@ -122,13 +153,11 @@ class Search:
         self,
         evidence: Sequence[Evidence],
         levels: Mapping[Hashable, Level],
-        candidates: Iterable[tuple[Candidate, Mapping[int, float]]],
-        changes: Iterable[Change] = (),
+        candidates: Iterable[Candidate],
     ) -> None:
         """Prepare the search.
 
         :param levels: the known levels of groups.
-        :param candidates: each with the evidence that it touches and the slack there.
         """
         groups = {name: number for number, name in enumerate(
             dict.fromkeys(transfer.group for transfer in evidence))}  # fmt: skip
@@ -142,9 +171,7 @@ class Search:
             transfer.log - about[g] for transfer, g in zip(evidence, self._group, strict=True)
         ]
         self._healthy = [transfer.variance for transfer in evidence]
-        self.candidates = [(candidate, sorted(touched.items(), key=lambda each: each[1]))
-                           for candidate, touched in candidates if touched]  # fmt: skip
-        self.changes = list(changes)
+        self._candidates = list(candidates)
 
     def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return the best set, and all sets of the same size that were tried, the likeliest first.
@@ -196,7 +223,7 @@ class Search:
             others = self._refined(
                 self.with_losses([each for each in best.losses if each is not loss])
             )
-            little = not isinstance(loss.what, Change) and loss.log > _LITTLE
+            little = loss.what.places is None and loss.log > _LITTLE
             if little or others.cost < best.cost + FURTHER_GAIN:
                 return self._without_needless(others, [others]) if others.losses else (best, tried)
         return best, tried
@@ -216,16 +243,15 @@ class Search:
         sums = self._sums(start.shifts)
         before = explains(start)
         known = {loss.what.component for loss in start.losses}
-        for change in self.changes:
-            if change.component not in known:
-                shifts = _changed(start.shifts, change)
-                losses = (*start.losses, Loss(change, 0.0))
-                found = Hypothesis(losses, self._cost(losses, shifts), shifts)
-                if found.cost < min(start.cost, most) and explains(found) - before:
-                    yield found
-        for candidate, touched in self.candidates:
+        for candidate in self._candidates:
             if candidate.component in known:
                 continue
+            if candidate.places is not None:
+                found = self.with_losses((*start.losses, Loss(candidate)))
+                if found.cost < min(start.cost, most) and explains(found) - before:
+                    yield found
+                continue
+            touched = candidate.touched
 
             def cost_of(log: float, touched: Sequence[tuple[int, float]] = touched) -> float:
                 return self._with(start.shifts, sums, touched, log)
@@ -234,7 +260,7 @@ class Search:
             log, gain = _least(cost_of, min(0.0, most - base))
             if gain >= 0 or base + gain >= most:
                 continue
-            shifts = _shifted(start.shifts, touched, log)
+            shifts = candidate.shifted(start.shifts, log)
             found = Hypothesis((*start.losses, Loss(candidate, log)), base + gain, shifts)
             if explains(found) - before and (
                 not start.losses or self._fresh(start, found, touched, sums)
@@ -260,37 +286,22 @@ class Search:
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
         """Return a set with each factor fitted again, given the others."""
-        touched = dict(self.candidates)
         losses = list(found.losses)
         for number, loss in enumerate(losses):
-            if isinstance(loss.what, Change):
+            if loss.what.places is not None:
                 continue
-            others = self.shifts_of([*losses[:number], *losses[number + 1 :]])
-            sums, its = self._sums(others), touched[loss.what]
+            others = _shifts_of([*losses[:number], *losses[number + 1 :]])
+            sums, its = self._sums(others), loss.what.touched
             log, _ = _least(lambda log, o=others, s=sums, t=its: self._with(o, s, t, log))  # type: ignore[misc]
             losses[number] = Loss(loss.what, log)
         refined = self.with_losses(losses)
         return refined if refined.cost < found.cost else found
 
-    def shifts_of(self, losses: Sequence[Loss]) -> dict[int, float]:
-        """Return the logarithm of the remaining rates under some components, by evidence."""
-        touched = dict(self.candidates)
-        shifts: dict[int, float] = {}
-        for loss in losses:
-            if isinstance(loss.what, Change):
-                shifts = _changed(shifts, loss.what)
-            else:
-                shifts = _shifted(shifts, touched[loss.what], loss.log)
-        return shifts
-
     def with_losses(self, losses: Sequence[Loss]) -> Hypothesis:
         """Return the hypothesis of a set of components with their factors."""
-        shifts = self.shifts_of(losses)
-        return Hypothesis(tuple(losses), self._cost(losses, shifts), shifts)
-
-    def _cost(self, losses: Sequence[Loss], shifts: Mapping[int, float]) -> float:
-        """Return the cost of a set: that of the measurements, and that of what it supposes."""
-        return self._total(shifts) + sum(loss.what.cost for loss in losses)
+        shifts = _shifts_of(losses)
+        supposed = sum(loss.what.cost for loss in losses)
+        return Hypothesis(tuple(losses), self._total(shifts) + supposed, shifts)
 
     def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
         """Return by how many standard deviations evidence exceeds the prediction of a set."""
@@ -368,21 +379,12 @@ class Search:
         return cost
 
 
-def _changed(shifts: Mapping[int, float], change: Change) -> dict[int, float]:
-    """Return the remaining rates under another wiring, combined with other shifts."""
-    logs = {number: min(shifts.get(number, log), log) for number, log in change.logs.items()}
-    return {**shifts, **logs}
-
-
-def _shifted(
-    shifts: Mapping[int, float], touched: Sequence[tuple[int, float]], log: float
-) -> dict[int, float]:
-    found = dict(shifts)
-    for number, slack in touched:
-        if log + slack >= 0:
-            break
-        found[number] = min(found.get(number, 0.0), log + slack)
-    return found
+def _shifts_of(losses: Iterable[Loss]) -> dict[int, float]:
+    """Return the logarithm of the remaining rates under some components, by evidence."""
+    shifts: dict[int, float] = {}
+    for loss in losses:
+        shifts = loss.what.shifted(shifts, loss.log)
+    return shifts
 
 
 def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float, float]:

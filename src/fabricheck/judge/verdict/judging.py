@@ -45,7 +45,7 @@ from fabricheck.site.sets import Choice
 from fabricheck.site.software import FOLDER
 
 if TYPE_CHECKING:
-    from fabricheck.judge.diagnosis.evidence import Miss, Session
+    from fabricheck.judge.diagnosis.diagnose import Miss, Session
 
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.
@@ -564,7 +564,7 @@ def _node_diagnosis(
 
 def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
     """Return the data of a node's session from one attempt of each check."""
-    from fabricheck.judge.diagnosis.evidence import Session  # a healthy node needs none
+    from fabricheck.judge.diagnosis.diagnose import Session  # a healthy node needs none
 
     found = {
         attempt.check: (attempt, attempt.document)
@@ -579,7 +579,7 @@ def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
 
 
 def _misses(attempt: Attempt) -> Iterator[Miss]:
-    from fabricheck.judge.diagnosis.evidence import Miss
+    from fabricheck.judge.diagnosis.diagnose import Miss
 
     for found in attempt.findings:
         metric = attempt.metrics.get(found.metric or "")
