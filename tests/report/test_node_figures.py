@@ -279,7 +279,7 @@ def test_what_was_published_is_a_figure_of_its_own_and_of_such_nodes_only(mi250x
     assert (mine.kind, theirs.kind) == ("simulated", "published")
     assert {row["record"] for row in theirs.rows} > {"kth-bw-01", "kth-bw-76"}
     assert len(theirs.rows) == 56 and all(row["place"] for row in theirs.rows)
-    assert "farthest from it at 5-3, by +100.0 %" in theirs.says
+    assert "farthest from what was published at 5-3, by +100.0 %" in theirs.says
     assert "fitted to kth-bw-02 (simulation.link_efficiency): agreement there" in theirs.says
     measured = factories.document(series=engine["series"])
     assert "fitted" not in sections(partition(mi250x, measured))[0]["Between devices"][1].says
@@ -328,7 +328,7 @@ def test_mpi_from_the_first_device_stands_beside_the_lab_notes(mi250x):
     (figure,) = peers.messages(found)
     published = [row for row in figure.rows if row["kind"] == "published"]
     assert {row["record"] for row in published} == {f"lab-osubw-sdma1-0{to}" for to in range(1, 8)}
-    assert "farthest from what was published at device 3, by +143.8 %" in figure.says
+    assert "farthest from what was published at 0-3, by +143.8 %" in figure.says
     assert "Without values: MPI, engines off and kernel, no MPI." in figure.says
     off = program("mpi", *series, environment={"HSA_ENABLE_SDMA": "0"})
     (other,) = peers.messages(partition(mi250x, off))

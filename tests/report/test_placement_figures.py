@@ -28,7 +28,7 @@ def test_every_rank_is_there_and_the_odd_one_is_named() -> None:
         "placement-pageable"
     ]
     assert values(figure) == {"right": speeds}
-    assert "rank 3 is odd, 17 % below" in figure.says
+    assert "rank 3 is odd, -17 %" in figure.says
     assert figure.says.count("odd") == 1
     assert ">rank 3<" in figure.svg
 
@@ -39,7 +39,7 @@ def test_none_is_odd_where_all_scatter() -> None:
     figure = drawn(placement.figures, partition({"pingpong_in_order": ranks}, **ranked()))[
         "placement-pageable"
     ]
-    assert "In order: 8 ranks, median 10.2 GB/s, 8 to 16.1 GB/s." in figure.says
+    assert "In order: median 10.2 GB/s of 8 ranks, 8 to 16.1 GB/s." in figure.says
     assert ">rank" not in figure.svg
 
 

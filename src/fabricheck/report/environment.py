@@ -23,10 +23,10 @@ from fabricheck.results.session import Session
 from fabricheck.site.software import FILE, FOLDER, sentences
 
 #: The most sessions of a job that are named.
-MOST_SESSIONS = 20
+_MOST_SESSIONS = 20
 
 #: The most checks that are named when they report something other than the rest.
-MOST_OTHERS = 3
+_MOST_OTHERS = 3
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ def of_sessions(results: Results) -> list[Fact]:
             *(Fact("start", _time(nodes.started.timestamp())) for nodes in results.lists),
             Fact("nodes", folded(results.requested)),
             Fact("folder", str(results.home)),
-            Fact("sessions", listed(ran[:MOST_SESSIONS]) or "none"),
+            Fact("sessions", listed(ran[:_MOST_SESSIONS]) or "none"),
         ]
     if session is None:
         return []
@@ -127,7 +127,7 @@ def _who(checks: list[str], every: list[str]) -> str:
     others = [name for name in dict.fromkeys(every) if name not in checks]
     if not others:
         return ""
-    if len(others) <= MOST_OTHERS < len(checks):
+    if len(others) <= _MOST_OTHERS < len(checks):
         return f"all but {listed(others)}"
     return listed(dict.fromkeys(checks))
 
@@ -149,30 +149,18 @@ _ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
-@dataclass(frozen=True)
-class State:
-    """The snapshots of a partition, summarized.
+def partition_state(observed: Observed) -> Mapping[str, Any]:
+    """Return the state around the checks of a partition; empty if no document has it.
 
     causes: sentences on states that can explain a value, once for all checks. host: ranges of the
     host by what they are of. indices: those of the devices. devices: by what they are of the ranges
     of each device; empty where it is unknown. absent: items without a value, with the reason.
     seconds: the shortest and the longest time of a snapshot.
     """
-
-    causes: tuple[str, ...]
-    host: Mapping[str, str]
-    indices: tuple[int, ...]
-    devices: Mapping[str, tuple[str, ...]]
-    absent: tuple[str, ...]
-    seconds: str
-
-
-def partition_state(observed: Observed) -> State | None:
-    """Return the state around the checks of a partition; None if no document has it."""
     documents = [document for document in observed.documents if "state" in document]
     rows = [row.values for check in observed.checks for row in table.states(check)]
     if not rows:
-        return None
+        return {}
     every = chain.from_iterable(map(state.causes, documents))
     absent = {one["item"]: one["why"] for each in documents for one in each["state"]["absent"]}
     of_device = {
@@ -180,17 +168,17 @@ def partition_state(observed: Observed) -> State | None:
         for index in sorted({row["device"] for row in rows if "device" in row})
     }
     devices = {index: dict(_ranges(own)) for index, own in of_device.items()}
-    return State(
-        causes=tuple(map(state.sentence, state.merged(every))),
-        host=dict(_ranges(row for row in rows if "device" not in row)),
-        indices=tuple(devices),
-        devices={
-            what: tuple(own.get(what, "") for own in devices.values())
+    return {
+        "causes": list(map(state.sentence, state.merged(every))),
+        "host": dict(_ranges(row for row in rows if "device" not in row)),
+        "indices": list(devices),
+        "devices": {
+            what: [own.get(what, "") for own in devices.values()]
             for what in dict.fromkeys(chain.from_iterable(devices.values()))
         },
-        absent=tuple(f"{item}: {why}" for item, why in absent.items()),
-        seconds=_range("taken_s", [row["taken_s"] for row in rows]),
-    )
+        "absent": [f"{item}: {why}" for item, why in absent.items()],
+        "seconds": _range("taken_s", [row["taken_s"] for row in rows]),
+    }
 
 
 def _ranges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:

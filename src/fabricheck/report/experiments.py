@@ -147,11 +147,8 @@ def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
         return only, only
     sign = 1 if in_unit[0].better == "higher" else -1
     ordered = sorted(in_unit, key=lambda point: sign * point.value)
-    return _extreme(ordered[-1]), _extreme(ordered[0])
-
-
-def _extreme(point: Series) -> Extreme:
-    return Extreme(point.value, point.place)
+    best, worst = (Extreme(point.value, point.place) for point in (ordered[-1], ordered[0]))
+    return best, worst
 
 
 #: The remark on a reference that the reference files no longer contain, or that changed there.

@@ -16,7 +16,7 @@ from fabricheck.report.figures.rows import amount, beside, expected_by, fitted, 
 from fabricheck.results.observed import Observed
 from fabricheck.results.table import Pair, Series, largest
 
-SENDER, RECEIVER = "from device", "to device"
+_SENDER, _RECEIVER = "from device", "to device"
 
 
 @dataclass(frozen=True)
@@ -31,8 +31,8 @@ class Matrix:
     id: str
     title: str
     select: Mapping[str, Any]
-    row: str = SENDER
-    column: str = RECEIVER
+    row: str = _SENDER
+    column: str = _RECEIVER
     records: str = ""
     published: str = ""
     once: bool = False
@@ -146,7 +146,7 @@ def hops(observed: Observed) -> Iterator[Figure]:
         {"row": a, "column": b, "kind": "derived", "value": int(cells[a, b]), "unit": "hops"}
         for a, b in cells
     ]
-    axes = (SENDER, devices), (RECEIVER, devices)
+    axes = (_SENDER, devices), (_RECEIVER, devices)
     drawing = heat_map(cells, *axes, _of_numbers("hops"), (0, most), counted=True, blank="no path")
     yield Figure("hops", "Shortest path between devices", "derived", says, rows, drawing)
 
@@ -180,7 +180,7 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         title = f"Every NUMA domain with every device, {kind} memory, {way}"
         says = (
             f"{title}: {about(values.size)}, {observed.kind}, NUMA domain first, device second. "
-            f"{_range(values.cells, values.unit)}{values.judged}"
+            f"{ends(values.cells, values.unit)}{values.judged}"
         )
         axes = ("NUMA domain", domains), ("device", devices)
         drawing = heat_map(values.cells, *axes, *colours, own=False, missed=values.missed)
@@ -253,11 +253,11 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     published = {pair: value.value for pair, value in others.items()}
     count = max(max(pair) for pair in [*cells, *others]) + 1
     devices = range(max(count, len(observed.node.devices) if observed.node else 0))
-    ends = (0, top([*cells.values(), *published.values()]))
+    limits = (0, top([*cells.values(), *published.values()]))
     axes = (matrix.row, devices), (matrix.column, devices)
-    colours = _of_numbers(unit), ends
+    colours = _of_numbers(unit), limits
     lacking = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1) - len(cells)
-    says = f"{matrix.title}, {about(values.size)}, {observed.kind}. {_range(cells, unit)}"
+    says = f"{matrix.title}, {about(values.size)}, {observed.kind}. {ends(cells, unit)}"
     if lacking > 0:
         says += f" {lacking} {'pair has' if lacking == 1 else 'pairs have'} no value."
     theirs = [
@@ -273,7 +273,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     if theirs:
         says = (
             f"{matrix.published}, {next(iter(others.values())).system}. "
-            f"{_range(published, unit)}{_apart(cells, published)}"
+            f"{ends(published, unit)}{farthest(cells, published)}"
         )
         drawing = heat_map(published, *axes, *colours)
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
@@ -292,7 +292,7 @@ def _of_numbers(unit: str) -> str:
     return f"colour of the numbers, in {unit}"
 
 
-def _range(cells: Mapping[Pair, float], unit: str) -> str:
+def ends(cells: Mapping[Pair, float], unit: str) -> str:
     """Return the lowest and the highest value, and their places."""
     low, high = min(cells.values()), max(cells.values())
     if len(cells) == 1:
@@ -311,12 +311,13 @@ def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
     return enumerated([f"{a}-{b}" for a, b in near], most)
 
 
-def _apart(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
+def farthest(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
     """Return the pair at which this session differs most from the published value."""
     apart = {pair: cells[pair] / theirs[pair] - 1 for pair in cells if pair in theirs}
     if not apart:
         return ""
     pair = max(apart, key=lambda one: abs(apart[one]))
     return (
-        f" This session is farthest from it at {pair[0]}-{pair[1]}, by {100 * apart[pair]:+.1f} %."
+        f" This session is farthest from what was published at {pair[0]}-{pair[1]}, by "
+        f"{100 * apart[pair]:+.1f} %."
     )

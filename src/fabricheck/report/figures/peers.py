@@ -17,8 +17,8 @@ from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Drawing, Figure
+from fabricheck.report.figures import matrices
 from fabricheck.report.figures.charts import GREYS, bars, cell, curve_figure
-from fabricheck.report.figures.matrices import of_one_size
 from fabricheck.report.figures.rows import (
     Row,
     amount,
@@ -59,7 +59,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     points = observed.select(experiment="E8", operation="copy", role="single", device=0)
     found = {
         pair[1]: point
-        for pair, point in of_one_size(points).items()
+        for pair, point in matrices.of_one_size(points).items()
         if pair[0] == 0 and pair[1] < len(node.devices) and node.link_class(*pair).direct
     }
     if not found:
@@ -99,12 +99,12 @@ def messages(observed: Observed) -> Iterator[Figure]:
     """Yield MPI from device 0 compared with direct access by kernel (the paper's figure 10)."""
     mpi = {"experiment": "E9", "operation": "bandwidth", "role": "single", "program": "mpi"}
     series = {
-        ENGINE: of_one_size(observed.select(**mpi, by_engines=True)),
-        NO_ENGINE: of_one_size(observed.select(**mpi, by_engines=False)),
+        ENGINE: matrices.of_one_size(observed.select(**mpi, by_engines=True)),
+        NO_ENGINE: matrices.of_one_size(observed.select(**mpi, by_engines=False)),
     }
     if observed.runtimes <= {"host"} or not any(series.values()):
         return
-    reads = of_one_size(observed.select(experiment="E8", operation="read", role="single"))
+    reads = matrices.of_one_size(observed.select(experiment="E8", operation="read", role="single"))
     # The reader is the first of a pair: data of device 0 moves to it, as a message does.
     series[DIRECT] = {(pair[1], pair[0]): point for pair, point in reads.items()}
     rows: list[dict[str, Any]] = []
@@ -151,26 +151,15 @@ def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:
 
 
 def _in_words(rows: Sequence[Row]) -> Iterator[str]:
-    for label in LABELS:
-        mine = [row for row in session_rows(rows) if row["series"] == label]
-        if not mine:
-            continue
-        low, high = (end(mine, key=lambda row: row["value"]) for end in (min, max))
-        several = len(mine) > 1
-        said = f"{label} ({about(low['bytes'])}): {'lowest ' if several else ''}"
-        said += f"{amount(low['value'])} to device {low['to']}"
-        if several:
-            said += f", highest {amount(high['value'])} to device {high['to']}"
-        theirs = {
-            r["to"]: r["value"] for r in rows if r["kind"] == "published" and r["series"] == label
-        }
-        apart = {
-            r["to"]: 100 * (r["value"] / theirs[r["to"]] - 1) for r in mine if r["to"] in theirs
-        }
-        if apart:
-            far = max(apart, key=lambda device: abs(apart[device]))
-            said += f"; farthest from what was published at device {far}, by {apart[far]:+.1f} %"
-        yield f"{said}."
+    theirs = grouped(
+        (row["series"], ((0, row["to"]), row["value"]))
+        for row in rows
+        if row["kind"] == "published"
+    )
+    for label, mine in grouped((row["series"], row) for row in session_rows(rows)).items():
+        cells = {(0, row["to"]): row["value"] for row in mine}
+        apart = matrices.farthest(cells, dict(theirs.get(label, ())))
+        yield f"{label} ({about(mine[0]['bytes'])}): {matrices.ends(cells, 'GB/s')}{apart}"
 
 
 def curves(observed: Observed) -> Iterator[Figure]:

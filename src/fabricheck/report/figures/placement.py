@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median_low
+from itertools import chain
 
 from fabricheck.core.amounts import about
 from fabricheck.core.grouping import grouped
@@ -17,6 +17,7 @@ from fabricheck.report.figures.rows import (
     amount,
     beside,
     is_of_session,
+    of_members,
     of_noise,
     of_point,
     of_value,
@@ -106,7 +107,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
         ]
         rows += group
         odd[label] = _odd_ranks(group)
-        sentences.append(_told(label, group, odd[label]))
+        sentences.append(_in_words(label, group, odd[label]))
         if memory == "pageable":
             rows += _published(observed, label, _PLACEMENTS.get(placement, ()))
     mine = session_rows(rows)
@@ -145,26 +146,17 @@ def _published(observed: Observed, label: str, records: tuple[str, ...]) -> Iter
 
 def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
     """Return the ranks far from others of the same placement and distance to their device."""
-    found: dict[int, float] = {}
-    for core in {row["core"] for row in rows}:
-        same = {str(row["rank"]): row["value"] for row in rows if row["core"] == core}
-        found |= {int(rank): 100 * part for rank, part in unlike(same).items()}
-    return dict(sorted(found.items()))
+    cores = grouped((row["core"], (row["rank"], row["value"])) for row in rows)
+    found = chain.from_iterable(unlike(dict(same)).items() for same in cores.values())
+    return dict(sorted(found))
 
 
-def _told(label: str, rows: Sequence[Row], odd: Mapping[int, float]) -> str:
-    values = [row["value"] for row in rows]
-    text = f"{capitalized(label)}: {len(rows)} ranks, median "
-    text += amount(median_low(values))
-    if max(values) > 1.005 * min(values):
-        text += f", {amount(min(values), '')} to {amount(max(values))}"
+def _in_words(label: str, rows: Sequence[Row], odd: Mapping[int, float]) -> str:
+    text = of_members(label, "rank", {row["rank"]: row["value"] for row in rows}, odd)
     remote = [str(row["rank"]) for row in rows if row["core"] == REMOTE]
     if remote:
         whose = "all" if len(remote) == len(rows) else f"rank {enumerated(remote)}"
-        text += f", on cores of another domain: {whose}"
-    for rank, percent in odd.items():
-        way = "below" if percent < 0 else "above"
-        text += f"; rank {rank} is odd, {abs(percent):.0f} % {way} the ranks placed as it is"
+        text += f"; on cores of another domain: {whose}"
     return f"{text}."
 
 

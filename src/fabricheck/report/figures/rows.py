@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import pairwise
+from statistics import median_low
 from typing import Any
 
 from fabricheck.core.amounts import about
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
-from fabricheck.core.text import capitalized
+from fabricheck.core.text import capitalized, count
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record, folder, of_folder
 from fabricheck.report.rendering import added_sections
@@ -120,7 +121,7 @@ def by_check(points: Iterable[Series]) -> list[list[Series]]:
 SATURATED = 0.9
 
 #: The smallest fall from one size to the next that is described, as a fraction of the value before.
-FALL = 0.2
+_FALL = 0.2
 
 
 def amount(value: float, unit: str = "GB/s") -> str:
@@ -143,12 +144,23 @@ def of_curve(rows: Sequence[Row]) -> str:
     text += f", {SATURATED * 100:.0f} % of its greatest from {about(full['bytes'])} on"
     falls = [(b["value"] / a["value"], a, b) for a, b in pairwise(rows)]
     ratio, before, after = min(falls, key=lambda fall: fall[0], default=(1.0, last, last))
-    if ratio < 1 - FALL:
+    if ratio < 1 - _FALL:
         text += (
             f"; it falls from {amount(before['value'])} at {about(before['bytes'])} "
             f"to {amount(after['value'])} at {about(after['bytes'])}"
         )
     return f"{text}."
+
+
+def of_members(label: str, noun: str, values: Mapping[Any, float], odd: Mapping[Any, float]) -> str:
+    """Return the median of devices or ranks, their range, and those unlike the others, in words."""
+    low, high = min(values.values()), max(values.values())
+    text = f"{capitalized(label)}: median {amount(median_low(values.values()))}"
+    text += f" of {count(len(values), noun)}"
+    text += f", {amount(low, '')} to {amount(high)}" if high > 1.005 * low else ""
+    return text + "".join(
+        f"; {noun} {name} is odd, {100 * part:+.0f} %" for name, part in odd.items()
+    )
 
 
 def of_published(rows: Iterable[Row]) -> str:

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from statistics import median_low
 
 import altair as alt
 
 from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
-from fabricheck.core.text import capitalized
 from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import charts
@@ -18,6 +16,7 @@ from fabricheck.report.figures.rows import (
     amount,
     beside,
     by_check,
+    of_members,
     of_noise,
     of_point,
     of_published,
@@ -162,15 +161,9 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
         if not mine:
             continue
         values = {row["devices"]: row["value"] for row in mine}
-        sentences.append(
-            f"{capitalized(name)}: median {amount(median_low(values.values()))}"
-            f" of {len(mine)} devices, {amount(min(values.values()), '')} to "
-            f"{amount(max(values.values()))}"
-        )
-        for device, part in unlike(values).items():
-            sentences[-1] += f"; device {device} is odd, {100 * part:+.0f} %"
-            odd_rows += [row for row in mine if row["devices"] == device]
-        sentences[-1] += "."
+        odd = unlike(values)
+        sentences.append(f"{of_members(name, 'device', values, odd)}.")
+        odd_rows += [row for row in mine if row["devices"] in odd]
         rows += mine
         rows += [of_value(name, value) for value in beside(observed.node, *_KERNELS[name])]
     return Figure(
