@@ -134,7 +134,7 @@ def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
     shutil.rmtree(folder.parent / "17")
     few = job(folder, slow, *[healthy] * 4)
     assert f"{METRIC}: node A is excluded: its 75.211 GB/s" in run(folder, [few], system=SIM).stderr
-    runs = gather([few], SIM)
+    runs = gather([few], SIM).runs
     assert record.build(runs, SIM).overlays == {"A": OVERLAY}
 
 

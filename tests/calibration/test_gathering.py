@@ -18,7 +18,7 @@ GOOD = {"series": [factories.series()]}
 def test_values_and_the_width_of_what_decided_them(tmp_path):
     series = [factories.series([98.0, 99, 100, 101, 102, 100, 100]), factories.series([50.0] * 7)]
     folder = measured(tmp_path, 0, COPY | {"copy_median": 75.0}, 0, document={"series": series})
-    (run,) = gather([folder], PARTITION)
+    (run,) = gather([folder], PARTITION).runs
     worst, median = (run.values["stream_local", name] for name in ("copy_worst", "copy_median"))
     assert (worst.value, worst.unit) == (100.0, "GB/s")
     assert worst.half_width == series[0]["relative_half_width"] > 0
@@ -36,7 +36,7 @@ def test_no_repetition_hides_one_that_cannot_be_true():
 def test_sessions_are_in_the_order_of_time_and_count_once(tmp_path):
     late, early = measured(tmp_path, 1, COPY, 5), measured(tmp_path, 0, COPY, 0)
     report = early / "reports" / "run-0.json"
-    runs = gather([late, early, report], PARTITION)
+    runs = gather([late, early, report], PARTITION).runs
     assert [run.session.report.name for run in runs] == ["run-0.json", "run-1.json"]
     assert [run.number for run in runs] == [1, 2]
 
@@ -45,8 +45,8 @@ def test_sessions_are_in_the_order_of_time_and_count_once(tmp_path):
 def test_a_pause_makes_another_campaign(tmp_path, minutes, campaigns):
     # A session of 60 s: the pause is that from its end on.
     folders = [measured(tmp_path, 0, COPY, 0), measured(tmp_path, 1, COPY, minutes)]
-    assert [run.campaign for run in gather(folders, PARTITION)] == campaigns
-    assert [run.campaign for run in gather(folders, PARTITION, pause=60)] == [1, 1]
+    assert [run.campaign for run in gather(folders, PARTITION).runs] == campaigns
+    assert [run.campaign for run in gather(folders, PARTITION, pause=60).runs] == [1, 1]
 
 
 @pytest.mark.parametrize(
@@ -55,7 +55,7 @@ def test_a_pause_makes_another_campaign(tmp_path, minutes, campaigns):
 )
 def test_other_devices_make_another_campaign(tmp_path, ids, campaigns):
     folders = [measured(tmp_path, 0, COPY, 0), measured(tmp_path, 1, COPY, 2, ids)]
-    assert [run.campaign for run in gather(folders, PARTITION)] == campaigns
+    assert [run.campaign for run in gather(folders, PARTITION).runs] == campaigns
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_other_devices_make_another_campaign(tmp_path, ids, campaigns):
     ],
 )  # fmt: skip
 def test_a_case_without_values_is_named(tmp_path, case, reason, said):
-    (run,) = gather([measured(tmp_path, 0, COPY, 0, **case)], PARTITION)
+    (run,) = gather([measured(tmp_path, 0, COPY, 0, **case)], PARTITION).runs
     assert run.values == {}
     (unused,) = run.unused
     assert (unused.check, unused.reason) == ("stream_local", reason)
@@ -81,7 +81,7 @@ def test_a_case_without_its_document_or_with_faults_is_named(tmp_path):
     lost = measured(tmp_path, 0, COPY, 0)
     next(lost.rglob("result.json")).unlink()
     faulty = measured(tmp_path, 1, COPY, 2, document={"faults_injected": ["flip-bit"]})
-    reasons = [run.unused[0].reason for run in gather([lost, faulty], PARTITION)]
+    reasons = [run.unused[0].reason for run in gather([lost, faulty], PARTITION).runs]
     assert reasons == ["no valid result document", "faults were injected"]
 
 
@@ -91,7 +91,7 @@ def test_a_case_that_passed_at_its_second_attempt_only_is_not_used(tmp_path):
     content = json.loads(report.read_text())
     failed = {"testcases": [content["runs"][0]["testcases"][0] | {"result": "fail"}]}
     report.write_text(json.dumps(content | {"runs": [failed, *content["runs"]]}))
-    (run,) = gather([results], PARTITION)
+    (run,) = gather([results], PARTITION).runs
     assert [one.reason for one in run.unused] == ["failed at an earlier attempt"]
 
 
@@ -106,7 +106,7 @@ def test_a_check_repeated_in_a_session_counts_once_with_its_median(tmp_path):
         figures = {"local:host:copy_worst": [value, 0, None, None, "GB/s", "pass"]}
         cases.append(case | {"display_name": name, "unique_name": name, "perfvalues": figures})
     report.write_text(json.dumps(content | {"runs": [{"testcases": cases}]}))
-    (run,) = gather([results], PARTITION)
+    (run,) = gather([results], PARTITION).runs
     assert run.values["stream_local", "copy_worst"].value == 98.0
 
 
@@ -116,7 +116,7 @@ def test_metrics_that_some_sessions_lack(tmp_path):
         measured(tmp_path, 1, COPY | {"add_worst": 9.0}, 2),
         measured(tmp_path, 2, COPY, 4, result="skip"),
     ]
-    lacking = missing(gather(folders, PARTITION))
+    lacking = missing(gather(folders, PARTITION).runs)
     assert lacking == {
         ("stream_local", "add_worst"): [1, 3],
         ("stream_local", "copy_worst"): [3],
@@ -206,7 +206,7 @@ def test_nothing_there(tmp_path, monkeypatch):
 def test_names_of_sessions_are_those_of_all_commands(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(measured(tmp_path, 0, COPY, 0)))
     for name in ("latest", "run-0", "0"):
-        (run,) = gather([Path(name)], PARTITION)
+        (run,) = gather([Path(name)], PARTITION).runs
         assert run.values["stream_local", "copy_worst"].value == 100.0
     with pytest.raises(NotFoundError, match="There is no session 'run-9'"):
         gather([Path("run-9")], PARTITION)

@@ -16,7 +16,7 @@ from test_references_written import REPOSITORY
 import distributed_sessions
 import factories
 from fabricheck.core.errors import InvalidInputError, UsageError
-from fabricheck.judge.calibration.gathering import gather, silent
+from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references import calibrated
 from fabricheck.references.stated import References
 from fabricheck.results import requested_nodes
@@ -227,7 +227,7 @@ def distributed(folder, *nights, start=factories.SESSION_START):
 def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
     """Also where a node failed, or never ran."""
     results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1, "n3": None, "n4": 8.0})
-    runs = gather([results], distributed_sessions.PARTITION)
+    runs = gather([results], distributed_sessions.PARTITION).runs
     found = {run.node: (run.group, run.values and run.values["stream_local", "copy_worst"].value)
              for run in runs}  # fmt: skip
     # n3 never ran, and the report has no place for it; n4 missed its reference.
@@ -255,10 +255,10 @@ def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):
     results = tmp_path / "results"
     job = nights(results / "every-node" / "17", of(one, 1, 1, 1))
     write(results, *one, 40, 90 * NIGHT, "login", ("GPU-x", "GPU-y"))
-    count = {path: len(gather([path], H200)) for path in (job, results, job / "n1")}
+    count = {path: len(gather([path], H200).runs) for path in (job, results, job / "n1")}
     assert count == {job: 6, results: 7, job / "n1": 2}
     # Named twice, a session counts once.
-    assert len(gather([results, job, job / "n1"], H200)) == 7
+    assert len(gather([results, job, job / "n1"], H200).runs) == 7
 
 
 def test_a_node_that_left_nothing_is_said(folder, one):
@@ -272,8 +272,7 @@ def test_a_node_that_left_nothing_is_said(folder, one):
     assert said in run(folder, [job], system=H200).stderr
     results = distributed(folder.parent / "r", {"n1": 10.0, "n2": 10.1})
     requested_nodes.write(results / "output" / "nodes.json", requested)
-    runs = gather([results], distributed_sessions.PARTITION)
-    said = list(silent([results], runs))
+    said = gather([results], distributed_sessions.PARTITION).silent
     assert [one.split()[0] for one in said] == ["n0", "n3", "n4", "n9"]
 
 
@@ -285,7 +284,7 @@ def test_devices_tell_nodes_apart_before_names_do(tmp_path, one):
             [("vm", ("a", "b")), ("vm", ("c", "d")), ("renamed", ("a", "b")), ("n9", ("c", "d"))]
         )
     ]
-    assert [run.group for run in gather(results, H200)] == ["A", "B", "A", "B"]
+    assert [run.group for run in gather(results, H200).runs] == ["A", "B", "A", "B"]
 
 
 def test_an_older_report_of_a_job_that_cannot_be_read(tmp_path, one):

@@ -48,7 +48,7 @@ def folder(tmp_path):
 
 
 def proposal(folder, sessions):
-    return changes.propose(record.build(gather(sessions, PARTITION), PARTITION), folder)
+    return changes.propose(record.build(gather(sessions, PARTITION).runs, PARTITION), folder)
 
 
 def write(folder, sessions, accept_looser=False):

@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 
 def calibrated(folder, sessions, accept_looser=False):
-    made = record.build(gather(sessions, PARTITION), PARTITION)
+    made = record.build(gather(sessions, PARTITION).runs, PARTITION)
     proposal = changes.propose(made, folder, "lumi")
     changes.write(proposal, accept_looser)
     return proposal

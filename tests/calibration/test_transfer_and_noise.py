@@ -70,7 +70,7 @@ def calibrated(folder, tmp_path):
         sessions.append(
             measured(tmp_path, 10 + number, at_once, at + 1.5, check="stream_concurrent")
         )
-    runs = gather(sessions, PARTITION)
+    runs = gather(sessions, PARTITION).runs
     changes.write(changes.propose(record.build(runs, PARTITION), folder), accept_looser=False)
     return folder
 
@@ -193,7 +193,7 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
     values = [100.0, 101.0, 99.0, 110.0, 112.0, 108.0]
     sessions = [measured(tmp_path, number, {"copy_worst": value}, 30 * number - 25 * (number % 3))
                 for number, value in enumerate(values)]  # fmt: skip
-    runs = gather(sessions, PARTITION)
+    runs = gather(sessions, PARTITION).runs
     assert [run.campaign for run in runs] == [1, 1, 1, 2, 2, 2]
     (found,) = noise.noises(record.build(runs, PARTITION))
     # MAD 1 of 100 and 2 of 110: 1.4826 % and 2.6956 %; medians 100 and 110, of all 104.5.
@@ -204,7 +204,7 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
 
 
 def test_two_sessions_have_no_spread(tmp_path):
-    runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], PARTITION)
+    runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], PARTITION).runs
     expected = noise.Noise("stream_local", "GB/s", 1, 0.0, None, None)
     assert list(noise.noises(record.build(runs, PARTITION))) == [expected]
 

@@ -92,8 +92,8 @@ def test_the_verdict_lies_beside_the_archive(sent):
 
 
 def test_calibrate_and_compare_read_what_is_in_it(sent, tmp_path):
-    (inside,) = gather([sent], PARTITION)
-    (outside,) = gather([tmp_path / "elsewhere"], PARTITION)
+    (inside,) = gather([sent], PARTITION).runs
+    (outside,) = gather([tmp_path / "elsewhere"], PARTITION).runs
     assert inside.values == outside.values and inside.values
     same = run("compare", sent, tmp_path / "elsewhere")
     assert "0 worse, 0 better" in same and "0 missing in B" in same

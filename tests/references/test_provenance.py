@@ -491,7 +491,7 @@ def made(tmp_path_factory):
     base = tmp_path_factory.mktemp("calibrated")
     (base / "references").mkdir()
     shutil.copy(FOLDER / "stream.yaml", base / "references")
-    runs = gather(several(base, [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]), "local:host")
+    runs = gather(several(base, [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]), "local:host").runs
     proposal = changes.propose(record.build(runs, "local:host"), base / "references")
     changes.write(proposal, accept_looser=False)
     return base / "references"

@@ -15,7 +15,7 @@ from fabricheck.cli.output import partition_names, say
 from fabricheck.core import nodelists, show
 from fabricheck.core.errors import UsageError
 from fabricheck.judge.calibration import changes
-from fabricheck.judge.calibration.gathering import Run, gather, silent
+from fabricheck.judge.calibration.gathering import Run, gather
 from fabricheck.references.calibrated import Record
 from fabricheck.references.entries import said
 
@@ -71,9 +71,9 @@ def runs_of(sessions: Sequence[Path], system: str, pause: float, without: str) -
     :raises UsageError: when that is no list of nodes.
     """
     left_out = frozenset(nodelists.unfolded(without)) if without else frozenset()
-    runs = gather(sessions, system, pause, left_out)
-    say(*silent(sessions, runs))
-    return runs
+    found = gather(sessions, system, pause, left_out)
+    say(*found.silent)
+    return found.runs
 
 
 def end(

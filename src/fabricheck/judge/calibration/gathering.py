@@ -8,12 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
-from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.node import NodeModel
 from fabricheck.references.rules import RELATIVE
@@ -30,7 +29,7 @@ from fabricheck.rfm.acceptance import Bound, node_bound
 from fabricheck.site import partitions
 
 #: The unit of a percentage of the best measured value.
-WHOLE = Bound(100.0, "derived", "a part of the whole")
+_WHOLE = Bound(100.0, "derived", "a part of the whole")
 
 
 @dataclass(frozen=True)
@@ -87,7 +86,7 @@ def value_of(
     ]
     half_width = _median([series["relative_half_width"] for series in decisive])
     if metric.unit == "%":
-        return Value(value, metric.unit, half_width, bound=WHOLE)
+        return Value(value, metric.unit, half_width, bound=_WHOLE)
     chosen = decisive or transfers
     classes = {link_class(series, node) for series in transfers}
     ranks = document.get("ranks") or ()
@@ -129,7 +128,7 @@ def _median(values: Sequence[float | None]) -> float | None:
 
 #: The parts of a document that are kept. Samples are dropped: those of some hundred nodes would
 #: fill the memory.
-KEPT = ("clock", "program", "versions", "devices")
+_KEPT = ("program", "versions", "devices")
 
 
 @dataclass(frozen=True)
@@ -148,7 +147,7 @@ class Run:
     node: its name in the scheduler, else the hostname; records do not contain it. overlay: the
     change to a simulated node. group: the node's letter in the record. number: counts from 1 in
     order of time. devices: the unique ids. values: by check and metric. documents: the parts in
-    `KEPT` of each document. left_out: whether the user left the node out.
+    `_KEPT` of each document. left_out: whether the user left the node out.
     """
 
     session: Session
@@ -164,18 +163,12 @@ class Run:
     left_out: bool = False
 
     @property
-    def clock(self) -> Clock:
-        """``measured`` or ``simulated``; all documents of a partition have the same clock."""
-        clock: Clock = self.documents[0]["clock"] if self.documents else "measured"
-        return clock
-
-    @property
     def named(self) -> str:
         """The name of the node in sentences."""
         return f"{self.node} with overlay {self.overlay}" if self.overlay else self.node
 
 
-def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
+def _leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
     """Remove the values of nodes; the record lists these nodes as left out.
 
     :raises UsageError: for a node that no session has.
@@ -192,7 +185,7 @@ def leave_out(runs: Sequence[Run], without: AbstractSet[str]) -> None:
             run.values, run.left_out = {}, True
 
 
-def refuse_impossible(runs: Sequence[Run]) -> None:
+def _refuse_impossible(runs: Sequence[Run]) -> None:
     """Refuse physically impossible values.
 
     The whole session is refused: an error in a clock or a count affects its other values too,
@@ -215,7 +208,7 @@ def refuse_impossible(runs: Sequence[Run]) -> None:
         )
 
 
-def name_nodes(runs: Sequence[Run]) -> None:
+def _name_nodes(runs: Sequence[Run]) -> None:
     """Name nodes A, B ... in order of time: by devices, else by name and overlay.
 
     A session that used some of the devices of a node belongs to that node.
@@ -223,23 +216,27 @@ def name_nodes(runs: Sequence[Run]) -> None:
     sets: list[tuple[frozenset[str], set[str]]] = []
     for run in runs:
         for index, (devices, names) in enumerate(sets):
-            both_known = devices and run.devices
-            if same_devices(devices, run.devices) if both_known else run.named in names:
+            same = (
+                devices <= run.devices or run.devices <= devices
+                if devices and run.devices
+                else run.named in names
+            )
+            if same:
                 sets[index] = (devices | run.devices, names | {run.named})
-                run.group = letters(index)
+                run.group = _letters(index)
                 break
         else:
-            run.group = letters(len(sets))
+            run.group = _letters(len(sets))
             sets.append((run.devices, {run.named}))
 
 
-def letters(index: int) -> str:
+def _letters(index: int) -> str:
     """Return A to Z, then AA, AB and so on."""
     head, last = divmod(index, 26)
-    return (letters(head - 1) if head else "") + chr(ord("A") + last)
+    return (_letters(head - 1) if head else "") + chr(ord("A") + last)
 
 
-def number_campaigns(runs: Sequence[Run], pause: float) -> None:
+def _number_campaigns(runs: Sequence[Run], pause: float) -> None:
     """Number the sessions and campaigns. A new campaign starts on another node or after a pause."""
     before: dict[str, Run] = {}
     campaigns = 0
@@ -252,11 +249,6 @@ def number_campaigns(runs: Sequence[Run], pause: float) -> None:
         else:
             run.campaign = last.campaign
         before[run.group] = run
-
-
-def same_devices(one: frozenset[str], other: frozenset[str]) -> bool:
-    """Whether two sessions used the same devices, or one of them a part of the other's devices."""
-    return one <= other or other <= one
 
 
 def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
@@ -273,9 +265,16 @@ def missing(runs: Sequence[Run]) -> Mapping[tuple[str, str], list[int]]:
 PAUSE_MINUTES = 15.0
 
 #: The version of ReFrame's run reports whose recorded values can be read.
-DATA_VERSION = "4.2"
+_DATA_VERSION = "4.2"
 
-UNITS = frozenset({*rule.FLOORS, "count"})
+_UNITS = frozenset({*rule.FLOORS, "count"})
+
+
+class Gathered(NamedTuple):
+    """The runs in order of time, and sentences about nodes that were to be measured in vain."""
+
+    runs: list[Run]
+    silent: list[str]
 
 
 def gather(
@@ -283,8 +282,8 @@ def gather(
     partition: str,
     pause: float = PAUSE_MINUTES,
     without: AbstractSet[str] = frozenset(),
-) -> list[Run]:
-    """Return the values of sessions in a partition, by session and node, in order of time.
+) -> Gathered:
+    """Read the values of sessions in a partition, by session and node.
 
     :param paths: results folders, archives of them, and folders of jobs over many nodes
         (``every-node/NAME``), of which all sessions are used; or other names of sessions
@@ -300,15 +299,16 @@ def gather(
         `without`.
     """
     simulated = bool(partitions.simulates(partition))
+    results = list(_named(paths))
     runs: dict[tuple[str, str], Run] = {}
-    for source in (source for found in _named(paths) for source in found.sources):
+    for source in (source for found in results for source in found.sources):
         session = source.reported
         if session is None:
             continue  # it was killed, and has no recorded values
-        if session.data_version != DATA_VERSION:
+        if session.data_version != _DATA_VERSION:
             raise InvalidInputError(
                 f"{session.report}: it has version {session.data_version} of ReFrame's run "
-                f"reports, but recorded values can be read from version {DATA_VERSION} on."
+                f"reports, but recorded values can be read from version {_DATA_VERSION} on."
             )
         if any(case.where == partition for case in source.cases):
             # A copy, whose documents are not kept.
@@ -317,12 +317,12 @@ def gather(
     if not runs:
         raise NotFoundError(f"There is no session of {partition} in {listed(paths)}.")
     ordered = sorted(runs.values(), key=lambda run: (run.session.start, run.named))
-    leave_out(ordered, without)
+    _leave_out(ordered, without)
     _check_units(ordered)
-    name_nodes(ordered)
-    number_campaigns(ordered, pause)
-    refuse_impossible(ordered)
-    return ordered
+    _name_nodes(ordered)
+    _number_campaigns(ordered, pause)
+    _refuse_impossible(ordered)
+    return Gathered(ordered, list(_silent(results, ordered)))
 
 
 def _named(paths: Sequence[Path]) -> Iterator[Results]:
@@ -339,18 +339,15 @@ def _named(paths: Sequence[Path]) -> Iterator[Results]:
         yield found
 
 
-def silent(paths: Sequence[Path], runs: Sequence[Run]) -> Iterator[str]:
-    """Return sentences about nodes that a session was to measure but that gave no result.
+def _silent(results: Sequence[Results], runs: Sequence[Run]) -> Iterator[str]:
+    """Yield sentences about nodes that a session was to measure but that gave no result.
 
     The references come from the other nodes; a silent node may be one that differs.
-
-    :param paths: the paths given to `gather`, which returned the runs.
-    :raises InvalidInputError: when a list of nodes cannot be read.
     """
     known = {run.node for run in runs}
     ran = {run.session.uuid for run in runs}
     lists: dict[Path | None, RequestedNodes] = {}
-    for found in _named(paths):
+    for found in results:
         sources = tuple(source for source in found.sources if source.session.uuid in ran)
         lists |= {nodes.path: nodes for nodes in replace(found, sources=sources).lists}
     for file, requested_nodes in lists.items():
@@ -405,7 +402,7 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
             devices=frozenset(unique_id for unique_id in ids if unique_id is not None),
             values={metric: middle(several) for metric, several in values.items()},
             unused=unused,
-            documents=[{name: document[name] for name in KEPT} for document in documents],
+            documents=[{name: document[name] for name in _KEPT} for document in documents],
         )
         runs.append(run)
     runs = runs or [Run(session, session.hostname)]
@@ -469,8 +466,8 @@ def _check_units(runs: Sequence[Run]) -> None:
             unit = units.setdefault((check, metric), value.unit)
             if value.unit != unit:
                 why = f"in {unit} in an earlier session"
-            elif value.unit not in UNITS:
-                why = f"only {listed(sorted(UNITS))} can be calibrated"
+            elif value.unit not in _UNITS:
+                why = f"only {listed(sorted(_UNITS))} can be calibrated"
             else:
                 continue
             raise InvalidInputError(

@@ -55,7 +55,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
     )
     return Record(
         partition=partition,
-        clock=next((run.clock for run in runs if run.documents), "measured"),
+        clock="simulated" if partitions.simulates(partition) else "measured",
         rule=rule.TEXT,
         same_devices=len(sets) == 1,
         device_names=sorted(
