@@ -134,7 +134,7 @@ RESULTS = (
     Mutant("the throttled share of a run is taken for seconds", "results/state.py",
            "if seconds > THROTTLED_SHARE * length]", "if seconds > THROTTLED_SHARE]", _STATE),
     Mutant("a link's counter that was reset takes errors away", "results/state.py",
-           "if rise > 0}", "if rise}", _STATE),
+           "else max(after - before, 0)", "else after - before", _STATE),
     Mutant("a process on another device excuses a slow metric", "results/state.py",
            'if devices is None or state["index"] in devices', "if True", _STATE),
     Mutant("the devices at the ends of a transfer take no part in it", "results/state.py",

@@ -38,7 +38,7 @@ def test_quiet_state_has_no_cause():
     quiet = document()
     assert not state.disturbances(quiet)
     assert not state.slowdowns(quiet)
-    assert not state.memory_errors(quiet, "uncorrected")
+    assert not state.errors(quiet, "uncorrected memory error")
     assert state.host_use(quiet).busy_cores == 0.1
 
 
@@ -46,7 +46,7 @@ def test_document_without_a_state_has_no_cause():
     older = factories.document()
     assert not state.disturbances(older)
     assert not state.slowdowns(older)
-    assert not state.memory_errors(older, "uncorrected")
+    assert not state.errors(older, "uncorrected memory error")
     assert state.host_use(older) is None
 
 
@@ -168,13 +168,13 @@ def test_errors_are_what_is_new():
         device(1),
     ]
     built = document(before, after)
-    assert said(state.memory_errors(built, "corrected")) == [
+    assert said(state.errors(built, "corrected memory error")) == [
         "Device 0 (0000:41:00.0) had 2 new corrected memory errors meanwhile."
     ]
-    assert said(state.memory_errors(built, "uncorrected")) == [
+    assert said(state.errors(built, "uncorrected memory error")) == [
         "Device 0 (0000:41:00.0) had 1 new uncorrected memory error meanwhile."
     ]
-    assert said(state.pcie_replays(built)) == [
+    assert said(state.errors(built, "PCIe replay")) == [
         "Device 0 (0000:41:00.0) had 12 new PCIe replays meanwhile."
     ]
 
@@ -186,16 +186,16 @@ def test_errors_of_memory_controllers_are_those_of_the_host():
             {"controller": "mc0 (F19h_M30h)", "corrected": 7, "uncorrected": 0},
             {"controller": "mc8 (MI200)", "corrected": 0, "uncorrected": uncorrected},
         ]
-    assert said(state.memory_errors(built, "uncorrected")) == [
+    assert said(state.errors(built, "uncorrected memory error")) == [
         "Memory controller mc8 (MI200) had 2 new uncorrected memory errors meanwhile."
     ]
-    assert not state.memory_errors(built, "uncorrected", {0, 1}) and not state.causes(built)
+    assert not state.errors(built, "uncorrected memory error", {0, 1}) and not state.causes(built)
     built["state"]["after"]["host"]["memory_errors"][0]["corrected"] = 8
     assert said(state.causes(built)) == [
         "Memory controller mc0 (F19h_M30h) had 1 new corrected memory error meanwhile."
     ]
     built["state"]["before"]["host"]["memory_errors"] = None
-    assert not state.memory_errors(built, "uncorrected")
+    assert not state.errors(built, "uncorrected memory error")
 
 
 def test_a_narrow_pcie_link_is_named():
@@ -213,7 +213,7 @@ def test_counter_that_went_down_tells_nothing():
     before = [device(0, memory_errors={"corrected": 3, "uncorrected": 4}, pcie={"replays": 9},
                      throttled_s={"power": 9.0})]  # fmt: skip
     assert not state.slowdowns(document(before, [device(0), device(1)]))
-    assert not state.memory_errors(document(before, [device(0), device(1)]), "uncorrected")
+    assert not state.errors(document(before, [device(0), device(1)]), "uncorrected memory error")
 
 
 def test_counter_that_is_not_known_tells_nothing():
@@ -224,7 +224,7 @@ def test_counter_that_is_not_known_tells_nothing():
         built = document([first, device(1)], [last, device(1)])
         assert not state.slowdowns(built)
         assert not state.disturbances(built)
-        assert not state.memory_errors(built, "uncorrected")
+        assert not state.errors(built, "uncorrected memory error")
 
 
 def test_links_that_went_down_and_their_errors_are_named():
@@ -240,7 +240,7 @@ def test_links_that_went_down_and_their_errors_are_named():
 def test_errors_of_a_link_whose_counter_was_reset_are_not_told():
     links = [factories.links(errors={"0": 9, "1": 2}), factories.links(errors={"0": 1, "1": 3})]
     before, after = ([device(0, links=one), device(1)] for one in links)
-    [told] = state.link_errors(document(before, after))
+    [told] = state.errors(document(before, after), "link error")
     assert (told.number, told.links) == (1, (1,))
 
 
@@ -248,7 +248,7 @@ def test_nothing_is_new_of_a_run_that_was_killed():
     built = document([device(0, memory_errors={"uncorrected": 4})])
     built["state"]["after"] = None
     assert not state.slowdowns(built)
-    assert not state.memory_errors(built, "uncorrected")
+    assert not state.errors(built, "uncorrected memory error")
 
 
 def test_causes_follow_a_sentence():
@@ -270,7 +270,7 @@ def test_same_cause_of_two_runs_is_one():
         replays = {"replays": int(power)}
         after = [device(0, throttled_s={"power": power}, pcie=replays), device(1)]
         built = document(before, after)
-        return [*state.throttled(built), *state.pcie_replays(built), *state.uses(built)]
+        return [*state.throttled(built), *state.errors(built, "PCIe replay"), *state.uses(built)]
 
     first, second = causes(1.0, [factories.process()]), causes(3.0, [factories.process()])
     assert [one.key for one in first] == [one.key for one in second]

@@ -7,7 +7,6 @@ import gzip
 import io
 import json
 import os
-import shutil
 import tarfile
 import tempfile
 import zlib
@@ -70,8 +69,12 @@ def unpacked(path: Path) -> Path:
     root = Path(target.name)
     try:
         with gzip.open(path) as stream, tarfile.open(fileobj=stream, mode="r:") as archive:
+            # Python has it from 3.11.4 on.
+            archive.extraction_filter = getattr(tarfile, "data_filter", None)
             for member in _members(archive, path):
-                _unpack(archive, member, root / member.name)
+                archive.extract(member, root, set_attrs=False)
+                # The time at which a document was written tells which session it belongs to.
+                os.utime(root / member.name, (member.mtime, member.mtime))
             # The checksum is compared only at the end of the file.
             left = MOST_BYTES
             while left > 0 and (read := stream.read(1 << 20)):
@@ -106,19 +109,6 @@ def _members(archive: tarfile.TarFile, path: Path) -> Iterator[tarfile.TarInfo]:
                 f"{MOST_MEMBERS} files."
             )
         yield member
-
-
-def _unpack(archive: tarfile.TarFile, member: tarfile.TarInfo, target: Path) -> None:
-    if member.isdir():
-        target.mkdir(parents=True, exist_ok=True)
-        return
-    target.parent.mkdir(parents=True, exist_ok=True)
-    source = archive.extractfile(member)
-    assert source is not None
-    with source, target.open("wb") as out:
-        shutil.copyfileobj(source, out)
-    # The time at which a document was written tells which session it belongs to.
-    os.utime(target, (member.mtime, member.mtime))
 
 
 #: What is packed of sessions. Job scripts and logs of ReFrame, which may have anything of

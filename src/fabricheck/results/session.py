@@ -18,7 +18,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -117,30 +117,15 @@ EXCEPTIONS: Mapping[Failure, str] = {
 _FAILURES = {name: failure for failure, name in EXCEPTIONS.items()}
 
 
-class Raised(_Section):
-    """The exception that ended a failed case: the name of its class."""
-
-    exc_type: str
-
-    @property
-    def failure(self) -> Failure | None:
-        """Why the check failed; None for other exceptions."""
-        return _FAILURES.get(self.exc_type)
-
-    def without_name(self, reason: str) -> str:
-        """Return a reason without the words of an exception of ours before it."""
-        words = f"{self.failure} error: ".replace("-", " ")
-        return reason.removeprefix(words)
-
-
 class TestCase(_Section):
     """One check in one partition and environment, in one run.
 
-    perfvalues: the recorded values by ``system:partition:metric``. scheduler: the name by which the
-    partition's scheduler is registered with ReFrame. job_nodelist: the nodes of its job, with the
-    local scheduler the machine that ReFrame ran on; a string without a job. job_exitcode: the exit
-    code of the job script; None, or a text, without one. job_submit_time, job_completion_time_unix:
-    when its job was started or queued, and when it ended; None, or a text, without a job.
+    exception: the class of the exception that ended a failed one. perfvalues: the recorded values
+    by ``system:partition:metric``. scheduler: the name by which the partition's scheduler is
+    registered with ReFrame. job_nodelist: the nodes of its job, with the local scheduler the
+    machine that ReFrame ran on; a string without a job. job_exitcode: the exit code of the job
+    script; None, or a text, without one. job_submit_time, job_completion_time_unix: when its job
+    was started or queued, and when it ended; None, or a text, without a job.
     """
 
     __test__ = False
@@ -161,27 +146,17 @@ class TestCase(_Section):
     job_nodelist: list[str] | str | None = None
     # ReFrame writes an attribute that it could not read as "<undefined>".
     job_exitcode: int | str | None = None
-    fail_info: Raised | None = None
+    exception: str | None = Field(None, validation_alias=AliasPath("fail_info", "exc_type"))
     job_submit_time: _Time | str | None = None
     job_completion_time_unix: _Time | str | None = None
-
-
-class Joined(_Section):
-    """For a joined session: what the first part's command does not tell.
-
-    sessions: their UUIDs. set: the set that they were to make together, where it is known. lacking:
-    sentences about what is missing.
-    """
-
-    sessions: list[str]
-    set: str | None = None
-    lacking: list[str] = []
 
 
 class SessionInfo(_Section):
     """The session as a whole; times are seconds since the epoch.
 
-    version: ReFrame's. cmdline: its command line, with spaces between the arguments.
+    version: ReFrame's. cmdline: its command line, with spaces between the arguments. whole,
+    lacking: of joined sessions the set that they were to make together, where it is known, and
+    sentences about what is missing.
     """
 
     uuid: str
@@ -193,7 +168,8 @@ class SessionInfo(_Section):
     cmdline: str = ""
     prefix_output: str = ""
     prefix_stage: str = ""
-    joined: Joined | None = None
+    whole: str | None = Field(None, validation_alias=AliasPath("joined", "set"))
+    lacking: list[str] = Field([], validation_alias=AliasPath("joined", "lacking"))
 
 
 class Run(_Section):
@@ -466,8 +442,8 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         ),
         reframe=printable(info.version),
         command=printable(info.cmdline),
-        whole=info.joined.set if info.joined else None,
-        lacking=tuple(map(printable, info.joined.lacking)) if info.joined else (),
+        whole=info.whole,
+        lacking=tuple(map(printable, info.lacking)),
     )
 
 
@@ -495,10 +471,11 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
 
     :param results: the results folder, as of `read_report`; so is ``node``.
     """
-    name, reason, raised = printable(entry.display_name), entry.fail_reason, entry.fail_info
+    name, reason = printable(entry.display_name), entry.fail_reason
     submitted, ended = entry.job_submit_time, entry.job_completion_time_unix
-    if raised is not None and reason is not None:
-        reason = raised.without_name(reason)
+    failure = _FAILURES.get(entry.exception or "")
+    if failure is not None and reason is not None:
+        reason = reason.removeprefix(f"{failure.replace('-', ' ')} error: ")
     return Case(
         name=_DISTRIBUTED.sub("", name),
         system=printable(entry.system),
@@ -512,7 +489,7 @@ def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None 
         metrics={key.rsplit(":", 1)[-1]: one for key, one in (entry.perfvalues or {}).items()},
         node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
-        failure=raised.failure if raised is not None else None,
+        failure=failure,
         submitted=submitted if not isinstance(submitted, str) else None,
         ended=ended if not isinstance(ended, str) else None,
     )

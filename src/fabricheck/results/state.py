@@ -13,7 +13,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from enum import Flag, auto
 from itertools import chain
-from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed, numbered
@@ -21,7 +21,6 @@ from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import Throttle
 from fabricheck.results.model import (
     BusyProcess,
-    ControllerErrors,
     DeviceState,
     LogLine,
     PciFunction,
@@ -437,45 +436,52 @@ def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, floa
     return {why: rise for why, rise in rises.items() if rise}
 
 
-def memory_errors(
-    document: ResultDocument, kind: Literal["corrected", "uncorrected"], devices: Devices = None
-) -> list[Errors]:
-    """Return the memory errors of a kind that were counted during the run."""
+#: By what is counted the item of a device's state that has the counter, and the counter.
+_COUNTERS = {
+    "uncorrected memory error": ("memory_errors", "uncorrected"),
+    "corrected memory error": ("memory_errors", "corrected"),
+    "PCIe replay": ("pcie", "replays"),
+    "link error": ("links", "errors"),
+}
+
+
+def errors(document: ResultDocument, what: str, devices: Devices = None) -> list[Errors]:
+    """Return the errors that were counted during the run.
+
+    :param what: one of those in `Errors`.
+    """
+    item, counter = _COUNTERS[what]
     counted: list[tuple[NamedDevice | Controller, Any, Any]] = [
         (_named(document, index), before, after)
-        for index, before, after in _changed(document, devices, "memory_errors")
+        for index, before, after in _changed(document, devices, item)
     ]
-    if devices is None:
+    if item == "memory_errors" and devices is None:
         # Memory of a device joined to the CPU may be reported as host memory.
-        counted += _changed_controllers(document)
-    return [
-        Errors(who, f"{kind} memory error", rise)
-        for who, before, after in counted
-        for rise in (int(_rise(before[kind], after[kind])),)
-        if rise
+        counted += _controllers(document)
+    found = []
+    for who, before, after in counted:
+        was, now = before[counter], after[counter]
+        if was is None or now is None:
+            continue
+        if not isinstance(now, dict):
+            was, now = {"": was}, {"": now}
+        rises = {link: int(_rise(was.get(link, 0), number)) for link, number in now.items()}
+        links = tuple(sorted(int(link) for link, rise in rises.items() if rise and link))
+        if any(rises.values()):
+            found.append(Errors(who, what, sum(rises.values()), links))
+    return found
+
+
+def _controllers(document: ResultDocument) -> list[tuple[Controller, Any, Any]]:
+    """Return the memory controllers of the host before and after the run."""
+    moments = [
+        {counted["controller"]: counted for counted in snapshot["host"].get("memory_errors") or ()}
+        for snapshot, _ in _snapshots(document)
     ]
-
-
-def _changed_controllers(
-    document: ResultDocument,
-) -> Iterator[tuple[Controller, ControllerErrors, ControllerErrors]]:
-    both = [snapshot["host"].get("memory_errors") or [] for snapshot, _ in _snapshots(document)]
-    if len(both) == 2 and both[0] != both[1]:
-        first = {errors["controller"]: errors for errors in both[0]}
-        for after in both[1]:
-            name = after["controller"]
-            if name in first:
-                yield Controller(name), first[name], after
-
-
-def pcie_replays(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the replays of devices' PCIe links counted during the run."""
-    return [
-        Errors(_named(document, index), "PCIe replay", rise)
-        for index, before, after in _changed(document, devices, "pcie")
-        for rise in (int(_rise(before["replays"], after["replays"])),)
-        if rise
-    ]
+    if len(moments) < 2:
+        return []
+    before, after = moments
+    return [(Controller(name), before[name], after[name]) for name in after if name in before]
 
 
 def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[NarrowPcie]:
@@ -502,21 +508,6 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
         if pcie["width"] < most:
             narrow = NarrowPcie(_named(document, index), pcie["width"], most, both)
             found.append(narrow)
-    return found
-
-
-def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
-    """Return the errors of links between devices counted during the run."""
-    found = []
-    for index, before, after in _changed(document, devices, "links"):
-        was, now = before["errors"], after["errors"]
-        if was is None or now is None:
-            continue
-        rises = {int(link): number - was.get(link, 0) for link, number in now.items()}
-        rises = {link: rise for link, rise in rises.items() if rise > 0}
-        if rises:
-            device, total = _named(document, index), sum(rises.values())
-            found.append(Errors(device, "link error", total, tuple(sorted(rises))))
     return found
 
 
@@ -611,9 +602,9 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
         *throttled(document, devices),
         *narrow_pcie(document, devices),
         *links_down(document, devices),
-        *link_errors(document, devices),
-        *pcie_replays(document, devices),
-        *memory_errors(document, "corrected", devices),
+        *errors(document, "link error", devices),
+        *errors(document, "PCIe replay", devices),
+        *errors(document, "corrected memory error", devices),
     ]
 
 

@@ -151,7 +151,7 @@ class Attempt:
 
     def _of_counters(self, document: ResultDocument) -> Iterator[Finding]:
         """Yield what the driver and the kernel say of hardware, whatever the program measured."""
-        for errors in state.memory_errors(document, "uncorrected"):
+        for errors in state.errors(document, "uncorrected memory error"):
             yield self._say("memory-errors", state.sentence(errors))
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
