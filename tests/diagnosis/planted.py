@@ -194,7 +194,7 @@ def judged(session: Drawn) -> Session:
         )  # fmt: skip
         if one.missed(document):
             places = {id(series): index for index, series in enumerate(document["series"])}
-            own = tuple(places[id(each)] for each in figure.decisive)
+            own = {places[id(each)]: each for each in figure.decisive}
             misses.append(Miss(one.check, one.metric.name, figure.value, low, high,
                                one.metric.unit, own))  # fmt: skip
     return Session(session.documents, metrics, misses)

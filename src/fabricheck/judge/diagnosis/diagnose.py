@@ -10,6 +10,7 @@ import statistics
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from fabricheck.core.grouping import grouped
@@ -78,8 +79,8 @@ _LIMITS: Mapping[str, tuple[ComponentKind, ...]] = {
 class Miss:
     """A metric that missed its limits, or a difference from the node model.
 
-    value, least, most, unit: as in ReFrame; NaN for a difference. series: the indices in the
-    document of the series that decided it. sentence, place: of a difference.
+    value, least, most, unit: as in ReFrame; NaN for a difference. series: by index in the document
+    the series that decided it. sentence, place: of a difference.
     """
 
     check: str
@@ -88,7 +89,7 @@ class Miss:
     least: float | None = None
     most: float | None = None
     unit: str = ""
-    series: tuple[int, ...] = ()
+    series: Mapping[int, Series] = field(default_factory=dict)
     sentence: str = ""
     place: Place = (frozenset(), None)
 
@@ -96,6 +97,23 @@ class Miss:
     def name(self) -> str:
         """The name of the miss in sentences."""
         return self.sentence or f"{self.check} {self.metric}"
+
+    @cached_property
+    def devices(self) -> frozenset[int]:
+        """Its devices; none where they are not stated."""
+        of_series = (device for series in self.series.values() for device in device_pair(series))
+        return self.place[0] if self.sentence else frozenset(of_series)
+
+    @cached_property
+    def in_turn(self) -> bool:
+        """Whether both directions were measured one after the other."""
+        return any(map(is_in_turn, self.series.values()))
+
+    @cached_property
+    def collective(self) -> bool:
+        """Whether it is of collectives: they have no route, but messages between its devices do."""
+        directions = {series["direction"] for series in self.series.values()}
+        return directions == {"collective"}
 
     def reached_without(self, log: float) -> bool:
         """Whether the limit would be reached without a loss.
@@ -184,7 +202,7 @@ class _Diagnosed:
         sizes = [
             series["bytes"]
             for number, miss in enumerate(self.session.misses) if number in explained
-            for series in series_of(miss, self.session)
+            for series in miss.series.values()
         ]  # fmt: skip
         return min(*loss.what.sizes, *sizes), max(*loss.what.sizes, *sizes)
 
@@ -344,23 +362,13 @@ class Explanations:
             for number, (key, transfer) in enumerate(transfers.items())
         )
         self.misses = session.misses
-        self.decided = [self._decided(miss, session) for miss in session.misses]
-        self._devices = [named_devices(miss, session) for miss in session.misses]
-        # A collective has no route of its own: its messages use the routes of its devices.
-        self._collective = [
-            bool(its) and all(series["direction"] == "collective" for series in its)
-            for its in (series_of(miss, session) for miss in session.misses)
-        ]
-        self._in_turn = [
-            any(is_in_turn(series) for series in series_of(miss, session))
-            for miss in session.misses
-        ]
+        self.decided = [self._decided(miss) for miss in session.misses]
         self.low = _low(transfers, measured, known)
 
-    def _decided(self, miss: Miss, session: Session) -> list[list[int]]:
+    def _decided(self, miss: Miss) -> list[list[int]]:
         """Return the evidence of each series that decided a metric, of a sum that of its parts."""
         found = []
-        for index, series in zip(miss.series, series_of(miss, session), strict=False):
+        for index, series in miss.series.items():
             if (miss.check, index) in self._numbers:
                 found.append([self._numbers[miss.check, index]])
             else:
@@ -395,11 +403,11 @@ class Explanations:
         )
 
     def _explains(self, number: int, found: Hypothesis) -> bool:
-        miss, devices = self.misses[number], self._devices[number]
+        miss = self.misses[number]
         if miss.sentence:
             return any(miss.place in (loss.what.places or ()) for loss in found.losses)
         lost = [
-            _left([found.shifts.get(index, 0.0) for index in indices], self._in_turn[number])
+            _left([found.shifts.get(index, 0.0) for index in indices], miss.in_turn)
             for indices in self.decided[number]
         ]
         # A value computed from several series may follow their mean or the slowest of them.
@@ -409,8 +417,8 @@ class Explanations:
             and any(miss.reached_without(log) for log in (statistics.fmean(lost), min(lost)))
         ):
             return True
-        return self._collective[number] and any(
-            set(loss.what.devices) <= devices and _carries_messages(loss.what)
+        return miss.collective and any(
+            miss.devices.issuperset(loss.what.devices) and _carries_messages(loss.what)
             for loss in found.losses
         )
 
@@ -475,24 +483,7 @@ def _parts(series: Series) -> Iterator[Series]:
         yield series | {"role": "share"}
 
 
-def series_of(miss: Miss, session: Session) -> list[Series]:
-    """Return the series that decided a missed limit."""
-    document = session.documents.get(miss.check)
-    return [] if document is None else [document["series"][index] for index in miss.series]
-
-
 def _carries_messages(what: Candidate) -> bool:
     """Whether messages between devices can use a component."""
     kinds = ("device", "package", "hbm", "messages", "link")
     return bool(what.devices) and (what.places is not None or what.component.kind in kinds)
-
-
-def named_devices(miss: Miss, session: Session) -> frozenset[int]:
-    """Return the devices of a missed limit; none where they are not stated."""
-    if miss.sentence:
-        return miss.place[0]
-    document = session.documents.get(miss.check)
-    if document is None:
-        return frozenset()
-    pairs = [device_pair(document["series"][index]) for index in miss.series]
-    return frozenset(device for pair in pairs for device in pair)

@@ -589,7 +589,7 @@ def _misses(attempt: Attempt) -> Iterator[Miss]:
         elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
             yield Miss(
                 attempt.check, metric.metric, metric.value, metric.least, metric.most,
-                metric.unit, metric.decisive,
+                metric.unit, dict(zip(metric.decisive, metric.decisive_series, strict=True)),
             )  # fmt: skip
 
 
