@@ -21,8 +21,8 @@ import inventories
 import locks
 import verdict_sessions as made
 from fabricheck.core.errors import FabricheckError
-from fabricheck.judge.verdict import documents
-from fabricheck.judge.verdict.alike import software_first
+from fabricheck.judge.verdict import evidence
+from fabricheck.judge.verdict.evidence import software_first
 from fabricheck.node import load
 from fabricheck.results import metric_records, reading
 from fabricheck.results.document import load as load_document
@@ -314,7 +314,7 @@ def divided(folder: Path) -> Said:
 def over_nodes(folder: Path, *sessions: Mapping[str, Any]) -> Said:
     """Judge nodes by sessions, each with the case and the document of every node."""
     found = made.over_nodes(folder, *sessions)
-    total = documents.session_verdict("run-0", found.values())
+    total = evidence.session_verdict("run-0", found.values())
     worst = total.nodes[0].status
     first = [(worst, sentence) for sentence in software_first(total.nodes)]
     told = [(one.status, reason.sentence) for one in total.nodes for reason in one.reasons]
@@ -357,7 +357,7 @@ def many(folder: Path, changes: Mapping[str, Mapping[str, Any]], count: int) -> 
         own["host"] = own["host"] | {"scheduler_node": node}
         cases.append((made.good(node=node), own))
     found = made.judge(made.write(folder, cases))
-    total = documents.session_verdict("run-0", found.values())
+    total = evidence.session_verdict("run-0", found.values())
     worst = next((one.status for one in found.values() if one.status != "PASS"), "PASS")
     told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]
     return Said(worst, [*told, *(("PASS", note) for note in total.notes)])

@@ -189,7 +189,7 @@ VERDICT = (
            'frozenset({"time-limit", "ended", "refused", "software"})', _EVIDENCE),
     Mutant("other devices are judged by limits", "judge/verdict/checks.py",
            "found = others[attempt.began] if limited else worst", "found = worst", _EVIDENCE),
-    Mutant("nodes that passed hide one that failed", "judge/verdict/documents.py",
+    Mutant("nodes that passed hide one that failed", "judge/verdict/evidence.py",
            "EXIT_NODE_FAILED if statuses & FAILED", "EXIT_NODE_FAILED if statuses <= FAILED",
            _WHOLE),
     Mutant("the exit code of a verdict is lost", "cli/verdict.py",

@@ -9,7 +9,7 @@ import pytest
 
 import factories
 from fabricheck.judge.verdict import judging
-from fabricheck.judge.verdict.documents import session_verdict
+from fabricheck.judge.verdict.evidence import session_verdict
 from fabricheck.judge.verdict.scheduler import drain_lines
 from fabricheck.node import load, node_directory
 from fabricheck.papers.claims import CLAIMS, evaluate

@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import documents
+from fabricheck.judge.verdict import evidence
 
 
 def document(node, driver="580.159.04", kernel="Linux 6.1.0", vbios="96.00.A5.00.1A", name=None):
@@ -24,7 +24,7 @@ def verdicts(tmp_path, **by_node):
     """Return the verdicts on nodes by what differs of each, and the verdict on all."""
     cases = [(made.good(node=node), document(node, **change)) for node, change in by_node.items()]
     found = made.judge(made.write(tmp_path, cases))
-    return found, documents.session_verdict("run-0", found.values())
+    return found, evidence.session_verdict("run-0", found.values())
 
 
 def differing(verdict):
@@ -74,7 +74,7 @@ def test_firmware_of_devices_is_compared_by_its_name(tmp_path):
         snapshot["devices"][0]["firmware"] = {"inforom": "G520.0282.02.01", "gsp": "580"}
     cases = [(made.good(node=f"node{number}"), document(f"node{number}")) for number in (1, 3)]
     found = made.judge(made.write(tmp_path, [*cases, (made.good(node="node2"), odd)]))
-    assert documents.session_verdict("run-0", found.values()).notes == [
+    assert evidence.session_verdict("run-0", found.values()).notes == [
         "The nodes differ in firmware inforom: G520.0282.02.01 on node2, G520.0282.02.02 on the "
         "other 2 nodes."
     ]

@@ -12,7 +12,7 @@ import factories
 import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.judge.verdict import documents, evidence, model, scheduler
+from fabricheck.judge.verdict import evidence, model, scheduler
 from full_disk import files_of_at_most
 
 SIMULATED = model.SimulatedNode(partition="a:b", node_model=None, overlay=None)
@@ -20,13 +20,13 @@ SIMULATED = model.SimulatedNode(partition="a:b", node_model=None, overlay=None)
 
 def test_documents_are_valid_and_name_each_other(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
-    total = documents.session_verdict("run-0", verdicts)
-    path = documents.write(tmp_path / "verdicts", verdicts, total)
+    total = evidence.session_verdict("run-0", verdicts)
+    path = model.write(tmp_path / "verdicts", verdicts, total)
     validate(json.loads(path.read_text()))
     assert total.exit_code == 12 and total.counts["PERF-FAIL"] == total.counts["PASS"] == 1
     for row in total.nodes:
         own = json.loads(path.with_name(row.file).read_text())
-        assert own in [documents.as_json(one) for one in verdicts]
+        assert own in [model.as_json(one) for one in verdicts]
         assert (own["node"], own["status"]) == (row.node, row.status)
         validate(own)
 
@@ -43,7 +43,7 @@ def test_documents_are_valid_and_name_each_other(tmp_path):
 )
 def test_the_schema_refuses_what_breaks_it(tmp_path, change):
     verdicts = list(two_nodes(tmp_path).values())
-    path = documents.write(tmp_path / "v", verdicts, documents.session_verdict("run-0", verdicts))
+    path = model.write(tmp_path / "v", verdicts, evidence.session_verdict("run-0", verdicts))
     own = path.with_name("node1.json")
     content = json.loads(own.read_text()) | change
     with pytest.raises(jsonschema_rs.ValidationError):
@@ -52,10 +52,10 @@ def test_the_schema_refuses_what_breaks_it(tmp_path, change):
 
 def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
     verdicts = list(two_nodes(tmp_path).values())
-    path = documents.write(tmp_path / "v", verdicts, documents.session_verdict("run-0", verdicts))
+    path = model.write(tmp_path / "v", verdicts, evidence.session_verdict("run-0", verdicts))
     before = {one.name: one.read_text() for one in path.parent.iterdir()}
     with files_of_at_most(1000), pytest.raises(NotFoundError, match="cannot be written"):
-        documents.write(path.parent, verdicts, documents.session_verdict("run-1", verdicts))
+        model.write(path.parent, verdicts, evidence.session_verdict("run-1", verdicts))
     assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
 
 
@@ -65,14 +65,14 @@ def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
 def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path, form):
     verdicts = list(two_nodes(tmp_path).values())
     folder = tmp_path / "v"
-    written = documents.write(folder, verdicts, documents.session_verdict("run-0", verdicts))
+    written = model.write(folder, verdicts, evidence.session_verdict("run-0", verdicts))
     earlier = json.loads(written.read_text()) | {"form": form}
     if form.endswith("1"):  # caveats had another name
         for row in earlier["nodes"]:
             row["reservations"] = row.pop("caveats")
     written.write_text(json.dumps(earlier))
     (folder / "mine.txt").write_text("kept")
-    documents.write(folder, verdicts[:1], documents.session_verdict("run-0", verdicts[:1]))
+    model.write(folder, verdicts[:1], evidence.session_verdict("run-0", verdicts[:1]))
     assert {one.name for one in folder.iterdir()} == {"verdict.json", "node1.json", "mine.txt"}
 
 
@@ -92,7 +92,7 @@ def test_a_verdict_that_was_changed_by_hand_is_replaced(tmp_path, rest):
     (folder / "folder").mkdir(parents=True)
     (tmp_path / "mine.txt").write_text("kept")
     (folder / "verdict.json").write_text(json.dumps({"form": "fabricheck-verdict-3"} | rest))
-    written = documents.write(folder, verdicts, documents.session_verdict("run-0", verdicts))
+    written = model.write(folder, verdicts, evidence.session_verdict("run-0", verdicts))
     validate(json.loads(written.read_text()))
     assert (folder / "folder").is_dir() and (tmp_path / "mine.txt").exists()
 
@@ -105,10 +105,10 @@ def test_names_of_nodes_are_safe_for_files(tmp_path, name):
         made.write(tmp_path / "r", [(made.good(), factories.document())])
     ).values()
     odd = plain.model_copy(update={"node": name})
-    first, second = documents.file_names([odd, plain.model_copy(update={"node": f"{name}!"})])
+    first, second = model.file_names([odd, plain.model_copy(update={"node": f"{name}!"})])
     assert first != second and "verdict.json" not in (first, second)
     assert re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]{0,120}\.json", first)
-    written = documents.write(tmp_path / "v", [odd], documents.session_verdict("x", [odd]))
+    written = model.write(tmp_path / "v", [odd], evidence.session_verdict("x", [odd]))
     assert {one.name for one in written.parent.iterdir()} == {"verdict.json", first}
 
 
@@ -117,7 +117,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     slow = made.good() | made.failed("sanity", bad, "OtherDevicesError")
     (found,) = made.judge(made.write(tmp_path, [(slow, factories.document())])).values()
     live = found.model_copy(update={"drain": model.Drain(live=True, doubts=[])})
-    (line,) = scheduler.drain_lines(documents.session_verdict("x", [live]).nodes)
+    (line,) = scheduler.drain_lines(evidence.session_verdict("x", [live]).nodes)
     words = shlex.split(line)
     assert words[:4] == ["scontrol", "update", "NodeName=node1", "State=DRAIN"]
     assert len(words) == 5 and words[4].startswith("Reason=fabricheck HW-FAIL: stream_local: a b c")
@@ -138,7 +138,7 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
 def test_a_node_that_must_not_be_drained_has_a_comment(tmp_path, change, doubt):
     changed = two_nodes(tmp_path)["node2"].model_copy(update=change)
     (verdict,) = evidence.decided([evidence.Judged(changed, [])], {})
-    (line,) = scheduler.drain_lines(documents.session_verdict("x", [verdict]).nodes)
+    (line,) = scheduler.drain_lines(evidence.session_verdict("x", [verdict]).nodes)
     assert line.startswith(doubt)
 
 
@@ -169,5 +169,5 @@ def two_nodes(tmp_path):
 
 
 def validate(content):
-    schema = Path(documents.__file__).with_name("verdict-3.schema.json").read_text()
+    schema = Path(model.__file__).with_name("verdict-3.schema.json").read_text()
     jsonschema_rs.Draft202012Validator(json.loads(schema)).validate(content)

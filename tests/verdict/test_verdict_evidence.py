@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import documents, evidence, model, scheduler
+from fabricheck.judge.verdict import evidence, model, scheduler
 from fabricheck.judge.verdict.evidence import Judged, Run
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
 from fabricheck.references import calibrated
@@ -20,7 +20,7 @@ SOFTWARE = evidence.Software(("0.3.0 abc",), ("6.12",), ("6.3",), ("6.12.12",))
 
 
 def lines(verdicts):
-    return scheduler.drain_lines(documents.session_verdict("x", verdicts.values()).nodes)
+    return scheduler.drain_lines(evidence.session_verdict("x", verdicts.values()).nodes)
 
 
 def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
@@ -447,7 +447,7 @@ def test_no_rule_and_status_prints_a_live_line_otherwise(references, rule, statu
         return Judged(bare(name, status if failing else "PASS", [reason] if failing else []), runs)
 
     def is_live(*nodes):
-        rows = documents.session_verdict("x", evidence.decided(nodes, {})).nodes
+        rows = evidence.session_verdict("x", evidence.decided(nodes, {})).nodes
         return any(line.startswith("scontrol") for line in scheduler.drain_lines(rows))
 
     positive = RULES[rule].evidence == "positive" and status in FAILED

@@ -12,7 +12,7 @@ import distributed_sessions
 import factories
 import verdict_sessions as made
 from fabricheck.core.errors import NotFoundError
-from fabricheck.judge.verdict import checks, documents, judging
+from fabricheck.judge.verdict import checks, evidence, judging, model
 from fabricheck.results import reading
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.site.sets import Choice
@@ -36,7 +36,7 @@ def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
     }
     assert found["node1*"].simulated.label == "local:sim-mi250x (mi250x)"
     assert found["node1*"].kind == "simulated" and found["node1"].kind == "measured"
-    total = documents.session_verdict("run-0", list(found.values()))
+    total = evidence.session_verdict("run-0", list(found.values()))
     assert total.exit_code == 12
     assert {row.file for row in total.nodes} == {
         "node1.json",
@@ -274,7 +274,7 @@ def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypat
     job = results / "every-node" / "18"
     job.mkdir(parents=True)
     write(job / "nodes.json", requested)
-    assert documents.folder(reading.read([str(results)])) == job / "verdicts"
+    assert model.folder(reading.read([str(results)])) == job / "verdicts"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
     assert reading.read(["18"]).name == "18" and reading.read(["run-0"]).name == "run-0"
     assert reading.read([folder.name]).name == folder.name
@@ -333,8 +333,8 @@ def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
     results = made.write(tmp_path, cases)
     began = time.monotonic()
     found = judging.judge(reading.read([str(results)]), [f"node{number}" for number in range(501)])
-    total = documents.session_verdict("run-0", found)
-    documents.write(tmp_path / "verdicts", found, total)
+    total = evidence.session_verdict("run-0", found)
+    model.write(tmp_path / "verdicts", found, total)
     assert time.monotonic() - began < 20
     assert (total.counts["PASS"], total.counts["PERF-FAIL"], total.counts["INCOMPLETE"]) == (
         499,

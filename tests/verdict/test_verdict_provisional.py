@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import documents, scheduler
+from fabricheck.judge.verdict import evidence, scheduler
 from fabricheck.references import calibrated
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
 from fabricheck.results import observed
@@ -35,7 +35,7 @@ def elsewhere(case: dict) -> dict:
 
 
 def lines(verdict) -> list[str]:
-    return scheduler.drain_lines(documents.session_verdict("x", [verdict]).nodes)
+    return scheduler.drain_lines(evidence.session_verdict("x", [verdict]).nodes)
 
 
 @pytest.mark.parametrize(

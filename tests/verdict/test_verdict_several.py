@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import factories
 import verdict_sessions as made
-from fabricheck.judge.verdict import documents, scheduler
+from fabricheck.judge.verdict import evidence, scheduler
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 
 ALONE = made.good("stream_local", node="node1")
@@ -51,7 +51,7 @@ def test_a_slow_pair_of_nodes_drains_no_node(tmp_path):
     }
     # Neither lacks the checks of the other.
     assert not any(one.checks.missing for one in found.values())
-    total = documents.session_verdict("run-0", found.values())
+    total = evidence.session_verdict("run-0", found.values())
     assert total.exit_code == 12
     assert found["node[1-2]"].drain is None
     assert [row.node for row in total.nodes] == ["node1"]
@@ -83,7 +83,7 @@ def test_a_network_of_which_nothing_is_proven_is_run_again_and_no_node(tmp_path)
     found = made.judge(made.write(tmp_path, [(lost, measured("node1", "node2"))]))
     (one,) = found.values()
     assert (one.node, one.status, made.rules(one)) == ("node[1-2]", "INCOMPLETE", {"setting"})
-    assert scheduler.to_run_again(documents.session_verdict("run-0", [one])) == [
+    assert scheduler.to_run_again(evidence.session_verdict("run-0", [one])) == [
         "the network of node[1-2], by fabricheck every-node --network-only"
     ]
 
@@ -187,6 +187,6 @@ def test_only_what_rounds_name_is_a_reason_of_a_node(tmp_path):
     found = made.judge(made.write(tmp_path, cases, command="reframe -r -t 'network|full'"))
     assert found.keys() == {"node1", "node3", "node[1-8]"}
     assert made.rules(found["node3"]) == made.rules(found["node[1-8]"]) == {"network"}
-    total = documents.session_verdict("run-0", found.values())
+    total = evidence.session_verdict("run-0", found.values())
     (line,) = scheduler.drain_lines(total.nodes)
     assert line.startswith("scontrol update NodeName=node3 State=DRAIN ") and "cxi1" in line

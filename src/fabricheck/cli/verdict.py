@@ -15,7 +15,7 @@ from fabricheck.core import nodelists, show
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of, listed
-from fabricheck.judge.verdict import alike, documents, judging, scheduler
+from fabricheck.judge.verdict import evidence, judging, model, scheduler
 from fabricheck.judge.verdict.model import Row, Verdict, by_label
 from fabricheck.results import reading
 from fabricheck.site import sets
@@ -69,13 +69,13 @@ def verdict(
     expected = nodelists.unfolded(nodes) if nodes is not None else []
     results = reading.read(what or ())
     verdicts = judging.judge(results, expected, set_tag)
-    total = documents.session_verdict(results.name, verdicts)
+    total = evidence.session_verdict(results.name, verdicts)
     if folder is None:
-        written = documents.write_new(documents.folder(results), verdicts, total)
+        written = model.write_new(model.folder(results), verdicts, total)
     else:
-        written = documents.write(folder, verdicts, total)
+        written = model.write(folder, verdicts, total)
     text = _text(total, judging.began(results), written)
-    show.result(documents.as_json(total), text, as_json, wrapped=False)
+    show.result(model.as_json(total), text, as_json, wrapped=False)
     return total.exit_code
 
 
@@ -83,7 +83,7 @@ def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[
     judged = [*total.nodes, *total.networks]
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]
-    yield from alike.software_first(total.nodes)
+    yield from evidence.software_first(total.nodes)
     yield f"Verdict on {total.of}: {listed(statuses) or 'no node'}"
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{start:%Y-%m-%d %H:%M:%S}" for start in (*began[:1], *began[-1:]))

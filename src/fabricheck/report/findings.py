@@ -13,7 +13,7 @@ from fabricheck.core.nodelists import folded, titled
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.peers import LEAST, away
-from fabricheck.judge.verdict import alike, caveats, model, scheduler
+from fabricheck.judge.verdict import caveats, evidence, model, scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report.experiments import Reference, references_of
@@ -38,7 +38,7 @@ _MOST_NAMED = 3
 def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
     """Return what to do after a session, each as a sentence, the most urgent first."""
     every = list(judged)
-    steps = alike.software_first(every)
+    steps = evidence.software_first(every)
     for is_simulated in (False, True):
         verdicts = [verdict for verdict in every if (verdict.simulated is not None) == is_simulated]
         for same in by_label(verdicts).values():

@@ -1,9 +1,10 @@
-"""Evidence against the hardware of a node, from all nodes of a verdict, and the drain line.
+"""What all nodes of a verdict show: evidence against the hardware of one, and what they share.
 
 A failed status says that something is wrong on a node; a driver, a variable or the format of a tool
 can make it fail as well as its hardware. A node is to be drained only on evidence of hardware: a
 finding that names it (positive), or one that the same software does not show elsewhere (contrast).
-The rules state which of both each of them can be.
+The rules state which of both each of them can be. What all nodes fail alike, and a driver or a
+firmware that is not the same on all, are said too.
 """
 
 from __future__ import annotations
@@ -12,16 +13,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+import fabricheck
 from fabricheck.core import nodelists
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import UNKNOWN
+from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN, UNKNOWN
 from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
 from fabricheck.judge.verdict.grouping import JudgedNode, NodeResults
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.requested_nodes import now
 from fabricheck.results.series import has_runtime, is_from_tool
 
 #: The most nodes that may fail alike and still be accused by contrast, as a part of those that ran.
@@ -127,15 +131,25 @@ def decided(judged: Sequence[Judged], in_rounds: Mapping[str, Run]) -> list[mode
     """Return the verdicts in their order, each with what all nodes together show.
 
     What only one node does twice becomes `isolated`. A failed node gets its drain, and every node
-    what all of those that ran a check failed by.
+    what all of those that ran a check failed by, and a caveat on each version that few have.
 
     :param in_rounds: by node, how it went in rounds over several nodes.
     """
     others = _Cohorts(judged, in_rounds)
-    return [_decided(node, in_rounds.get(node.verdict.node), others) for node in judged]
+    caveats = grouped(
+        (node, difference.caveat(value))
+        for difference in differences([node.verdict for node in judged])
+        for node, value in difference.rarer.items()
+    )
+    return [
+        _decided(node, in_rounds.get(node.verdict.node), others, caveats.get(node.verdict.node, ()))
+        for node in judged
+    ]
 
 
-def _decided(judged: Judged, in_rounds: Run | None, others: _Cohorts) -> model.NodeVerdict:
+def _decided(
+    judged: Judged, in_rounds: Run | None, others: _Cohorts, caveats: Sequence[str]
+) -> model.NodeVerdict:
     verdict = judged.verdict
     if in_rounds is not None:
         judged = Judged(verdict, [*judged.runs, in_rounds])
@@ -147,10 +161,13 @@ def _decided(judged: Judged, in_rounds: Run | None, others: _Cohorts) -> model.N
         verdict = verdict.model_copy(
             update={"reasons": reasons, "status": status, "provisional": held}
         )
-    alike = others.all_alike(judged.runs) if verdict.kind == "measured" else []
     may_drain = verdict.status in FAILED and not nodelists.is_several(verdict.node)
     drain = _drain(Judged(verdict, judged.runs), others) if may_drain else None
-    return verdict.model_copy(update={"drain": drain, "all_alike": alike})
+    found: dict[str, object] = {"drain": drain}
+    if verdict.kind == "measured":
+        found["all_alike"] = others.all_alike(judged.runs)
+        found["caveats"] = [*verdict.caveats, *caveats]
+    return verdict.model_copy(update=found)
 
 
 def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.Reason:
@@ -312,3 +329,122 @@ def from_rounds(
                 failures: dict[Way, int] = {("network", None): TIMES} if node in findings else {}
                 runs[node] = Run(key(attempt), ROUNDS, not failures, failures=failures)
     return findings, runs
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A property that is not the same on all nodes of one kind.
+
+    what: ``driver``, ``firmware smu``. nodes: by value the nodes that have it, the fewest first.
+    """
+
+    what: str
+    nodes: dict[str, list[str]]
+
+    @property
+    def rarer(self) -> dict[str, str]:
+        """By node, its value if at least as many nodes have another value."""
+        most = len([*self.nodes.values()][-1])
+        several = sum(len(nodes) == most for nodes in self.nodes.values()) > 1
+        values = self.nodes.items()
+        return {
+            node: value for value, nodes in values if several or len(nodes) < most for node in nodes
+        }
+
+    @property
+    def note(self) -> str:
+        """A sentence with all values, and the nodes of all but the most frequent value."""
+        *fewer, (most, rest) = self.nodes.items()
+        unlike = [f"{value} on {nodelists.folded(nodes)}" for value, nodes in fewer]
+        even = len(rest) == len([*self.nodes.values()][-2])
+        others = nodelists.folded(rest) if even else f"the other {count(len(rest), 'node')}"
+        return f"The nodes differ in {self.what}: {listed(unlike)}, {most} on {others}."
+
+    def caveat(self, value: str) -> str:
+        """Return a sentence on one node that has a rarer value."""
+        others = [
+            f"{other} on {count(len(nodes), 'node')}"
+            for other, nodes in reversed(self.nodes.items())
+            if other != value
+        ]
+        return f"Its {self.what} is {value}; that of others is {listed(others)}."
+
+
+def software_first(verdicts: Iterable[model.NodeVerdict | model.Row]) -> list[str]:
+    """Return what to say before anything else where all nodes that ran checks failed them alike."""
+    checks = grouped(
+        ((alike.nodes, listed(alike.drivers)), alike.check)
+        for verdict in verdicts
+        for alike in verdict.all_alike
+    )
+    return [
+        f"Software and settings first: all {nodes} nodes that ran "
+        f"{listed([*dict.fromkeys(names)], 3)} "
+        f"{f'with driver {driver} ' if driver else ''}failed alike."
+        for (nodes, driver), names in checks.items()
+    ]
+
+
+def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[Difference]:
+    """Yield the differences among measured nodes that have the same devices."""
+    kinds = grouped(
+        (frozenset(device.name for device in verdict.devices), verdict)
+        for verdict in verdicts
+        if verdict.kind == "measured" and not nodelists.is_several(verdict.node)
+    )
+    for same_devices in kinds.values():
+        found = grouped(
+            (what, (listed(values), verdict.node))
+            for verdict in same_devices
+            for what, values in _by_name(verdict.versions).items()
+            if values
+        )
+        for what, values in found.items():
+            nodes = grouped(values)
+            if len(nodes) > 1:
+                ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))
+                yield Difference(what, dict(ordered))
+
+
+def _by_name(versions: model.Versions) -> dict[str, list[str]]:
+    return {
+        "kernel": versions.kernel,
+        "driver": versions.driver,
+        "VBIOS": versions.vbios,
+        **{f"firmware {name}": values for name, values in versions.firmware.items()},
+    }
+
+
+def session_verdict(of: str, verdicts: Iterable[model.NodeVerdict]) -> model.Verdict:
+    """Return the verdict on all nodes, the worst first, and the differences among them."""
+    ordered = sorted(
+        verdicts,
+        key=lambda verdict: (STATUSES.index(verdict.status), nodelists.natural(verdict.node)),
+    )
+    statuses = {verdict.status for verdict in ordered}
+    good: bool = statuses <= {"PASS"}
+    rows = [
+        model.Row(
+            **{name: getattr(verdict, name) for name in model.Row.model_fields if name != "file"},
+            file=file,
+        )
+        for verdict, file in zip(ordered, model.file_names(ordered), strict=True)
+    ]
+    networks = [row for row in rows if nodelists.is_several(row.node)]
+    nodes = [row for row in rows if not nodelists.is_several(row.node)]
+    return model.Verdict(
+        of=of,
+        made=now(),
+        by=fabricheck.__version__,
+        exit_code=EXIT_NODE_FAILED if statuses & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,
+        counts={status: sum(node.status == status for node in nodes) for status in STATUSES},
+        nodes=nodes,
+        networks=networks,
+        notes=[
+            *filter(
+                None,
+                [model.provisional_note(p for verdict in ordered for p in verdict.provisional)],
+            ),
+            *(difference.note for difference in differences(ordered)),
+        ],
+    )

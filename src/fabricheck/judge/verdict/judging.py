@@ -19,7 +19,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict import alike, caveats, checks, evidence, model
+from fabricheck.judge.verdict import caveats, checks, evidence, model
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.grouping import (
     UNPLACED,
@@ -97,7 +97,7 @@ def judge(
         for subject in silent(subjects, results, expected_nodes)
     ]
     in_rounds = {node: run for _, runs in made for node, run in runs.items()}
-    return alike.with_caveats(evidence.decided(nodes, in_rounds))
+    return evidence.decided(nodes, in_rounds)
 
 
 def _by_all_cores(work: _Work, shares: Sequence[Sequence[Source]]) -> list[_Share]:
