@@ -17,10 +17,16 @@ import factories
 from fabricheck.core import statistics
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.comparison import judging
-from fabricheck.judge.comparison.compare import compare
-from fabricheck.judge.comparison.judging import FLOORS, ONE_IN, chance, estimate_of, judge
-from fabricheck.judge.comparison.pairing import NodeChecks, pair_up, side
-from fabricheck.judge.comparison.values import estimates
+from fabricheck.judge.comparison.compare import NodeChecks, compare, pair_up, side
+from fabricheck.judge.comparison.judging import (
+    FLOORS,
+    ONE_IN,
+    chance,
+    estimate_of,
+    estimates,
+    identity,
+    judge,
+)
 from fabricheck.references.calibrated import Tolerance
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
@@ -206,7 +212,7 @@ def test_on_the_host_runtime_a_change_is_judged_with_a_floor_only():
 def test_two_recorded_sessions_minutes_apart_are_not_worse(sides):
     found = compared(*(LATER / side for side in sides))
     assert not found.worse and not found.judged("better") and not found.missing
-    assert {one.key.check for one in found.judged("undetermined")} == {
+    assert {one.row.check_row.check for one in found.judged("undetermined")} == {
         "memcpy_near",
         "pingpong_right",
     }
@@ -241,8 +247,8 @@ def test_five_percent_less_of_one_series_is_found(tmp_path, check, operation, me
     found = compared(LATER / "node", tmp_path / "full")
     assert not found.unread
     [one] = found.judged("worse")
-    assert (one.key.check, one.key.row.operation) == (check, operation)
-    assert one.key.row.device == slowed["device"]
+    assert (one.row.check_row.check, one.row.operation) == (check, operation)
+    assert one.row.device == slowed["device"]
 
 
 def test_how_many_differ_by_chance_is_what_draws_give():
@@ -298,8 +304,8 @@ def test_swapping_the_sides_swaps_worse_and_better(drawn, data):
     there, back = compare(built(drawn), built(other)), compare(built(other), built(drawn))
     for judgement, mirrored in (("worse", "better"), ("better", "worse"),
                                 ("unchanged", "unchanged"), ("undetermined",) * 2):  # fmt: skip
-        assert {one.key for one in there.judged(judgement)} == {
-            one.key for one in back.judged(mirrored)
+        assert {identity(one.row) for one in there.judged(judgement)} == {
+            identity(one.row) for one in back.judged(mirrored)
         }
 
 
@@ -309,6 +315,6 @@ def test_a_metric_has_the_samples_of_its_own_series(tmp_path):
     series = [factories.series(other, operation="scale"), factories.series(own)]
     results = measured(tmp_path, 0, {"copy_worst": 100.0}, 0, document={"series": series})
     (row,) = read([str(results)]).checks
-    found = estimates(NodeChecks("", None, (row,)))
-    (metric,) = (one for key, one in found.items() if not key.of_series)
-    assert metric.runs == (own,)
+    found = estimates([row])
+    (metric,) = (one for row, one in found.values() if isinstance(row, table.Metric))
+    assert metric.samples == own

@@ -14,9 +14,9 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
-from fabricheck.judge.comparison import pairing
+from fabricheck.judge.comparison import compare as comparing
 from fabricheck.judge.comparison.compare import Compared, Comparison
-from fabricheck.judge.comparison.compare import compare as compare_nodes
+from fabricheck.judge.comparison.judging import columns
 
 
 @commands.command("compare")
@@ -55,10 +55,10 @@ def compare(
     """
     if as_json and as_markdown:
         raise UsageError("--json and --markdown cannot be combined.")
-    one, other = pairing.side(a), pairing.side(b)
+    one, other = comparing.side(a), comparing.side(b)
     least = None if floor is None else floor / 100
-    pairs = pairing.pair_up(one, other)
-    found = [compare_nodes(mine, theirs, least) for mine, theirs in pairs]
+    pairs = comparing.pair_up(one, other)
+    found = [comparing.compare(mine, theirs, least) for mine, theirs in pairs]
     unread = [f"{letter}: {why}" for letter, side in (("A", one), ("B", other))
               for why in side.unread]  # fmt: skip
     code = exit_code(found, bool(unread))
@@ -69,7 +69,7 @@ def compare(
     }
     result = {**sides, "exit_code": code, "partitions": list(map(_comparison, found))}
     show.result(result, text, as_json, as_markdown)
-    elsewhere = pairing.elsewhere(pairs)
+    elsewhere = comparing.elsewhere(pairs)
     if elsewhere:
         each = "it" if len(elsewhere) == 1 else "each"
         output.say(
@@ -121,12 +121,12 @@ def _comparison(comparison: Comparison) -> dict[str, Any]:
             for judgement in ("worse", "better", "undetermined", "unchanged")
         },
         "by_chance_at_most": comparison.by_chance,
-        "missing_in_b": [key.columns for key in comparison.in_a],
-        "missing_in_a": [key.columns for key in comparison.in_b],
+        "missing_in_b": list(map(columns, comparison.in_a)),
+        "missing_in_a": list(map(columns, comparison.in_b)),
         "checks_missing_in_b": comparison.checks_in_a,
         "checks_missing_in_a": comparison.checks_in_b,
         "not_comparable": [
-            item.key.columns | {"why": item.why} for item in comparison.not_comparable
+            columns(item.row) | {"why": item.why} for item in comparison.not_comparable
         ],
         "unread": comparison.unread,
     }
@@ -137,14 +137,14 @@ def _value(compared: Compared) -> dict[str, Any]:
         name: {
             "median": value.median,
             "interval": value.interval,
-            "samples": value.count,
+            "samples": len(value.samples),
             "clock": value.clock,
             "noisy": value.noisy,
         }
         for name, value in (("a", compared.a), ("b", compared.b))
     }
     decision = compared.decision
-    return compared.key.columns | sides | {
+    return columns(compared.row) | sides | {
         "ratio": decision.ratio,
         "ratio_interval": None if decision.low is None else [decision.low, decision.high],
         "floor": None if math.isinf(decision.floor) else decision.floor,

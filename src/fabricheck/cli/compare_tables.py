@@ -10,12 +10,11 @@ from fabricheck.core import amounts
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import Block, Table, cut, listed
-from fabricheck.judge.comparison.compare import Compared, Comparison, NotComparable
-from fabricheck.judge.comparison.pairing import Side
-from fabricheck.judge.comparison.values import Key
-from fabricheck.results.table import Metric
+from fabricheck.judge.comparison.compare import Compared, Comparison, NotComparable, Side
+from fabricheck.judge.comparison.judging import Row
+from fabricheck.results.table import Metric, Series
 
-Item = TypeVar("Item", bound=Compared | NotComparable | Key)
+Item = TypeVar("Item", bound=Compared | NotComparable | Metric | Series)
 
 #: Up to this number of nodes, all are shown, whatever the result.
 MOST_NODES = 4
@@ -70,13 +69,13 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[Block]:
     yield Table(("Result", "A", "B", "", "Reason"), results, above="")
     for judgement, word in zip(("worse", "better"), _words(one), strict=True):
         yield _judged(one, judgement, f"{word.capitalize()} in B", show_all)
-    for side, keys, checks in (
+    for side, rows, checks in (
         ("B", one.in_a, one.checks_in_a),
         ("A", one.in_b, one.checks_in_b),
     ):
         if checks:
             yield from ("", f"Checks missing in {side}: {listed(checks)}")
-        lacking = [key for key in keys if key.check not in checks]
+        lacking = [row for row in rows if row.check_row.check not in checks]
         yield _groups(f"Missing in {side}", lacking, one.compared, {}, show_all)
     why = {"A and B": lambda some: some[0].why}
     yield _groups("Not comparable", one.not_comparable, one.compared, why, show_all)
@@ -107,27 +106,29 @@ def _groups(
     :param others: the values of which these are some, or beside which they stand.
     :param cells: the further columns, and what each says of the values of a row.
     """
-    totals = Counter(map(_group, {*map(_key, others), *map(_key, items)}))
+    totals = Counter(map(_group, {*map(_row, others), *map(_row, items)}))
     found = grouped(
-        (number if show_all else _group(_key(item)), item) for number, item in enumerate(items)
+        (number if show_all else _group(_row(item)), item) for number, item in enumerate(items)
     )
     rows: list[list[str]] = []
     for some in found.values():
-        key = _key(some[0])
-        of = "1" if show_all else f"{len(some)}/{totals[_group(key)]}"
-        kind = f"{key.row.kind}, {key.unit}"
-        rows.append([key.check, kind, of, _place(key), *(cell(some) for cell in cells.values())])
+        row = _row(some[0])
+        check, kind, unit = _group(row)
+        of = "1" if show_all else f"{len(some)}/{totals[check, kind, unit]}"
+        rows.append(
+            [check, f"{kind}, {unit}", of, _place(row), *(cell(some) for cell in cells.values())]
+        )
     columns = ("Check", title, "n", "First of them", *cells)
     most = None if show_all else MOST_ROWS
     return Table(columns, rows, ("n", "A", "B"), most=most, rest="--all", above="")
 
 
-def _key(item: Compared | NotComparable | Key) -> Key:
-    return item if isinstance(item, Key) else item.key
+def _row(item: Compared | NotComparable | Row) -> Row:
+    return item if isinstance(item, Metric | Series) else item.row
 
 
-def _group(key: Key) -> tuple[str, str, str]:
-    return key.check, key.row.kind, key.unit
+def _group(row: Row) -> tuple[str, str, str]:
+    return row.check_row.check or "", row.kind, row.unit
 
 
 def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> Table:
@@ -161,9 +162,8 @@ def _ratio(one: Compared) -> str:
     return f"{decision.ratio:.3f}{interval}"
 
 
-def _place(key: Key) -> str:
+def _place(row: Row) -> str:
     """Return the place of one value, and of a series its size, and its block and variants."""
-    row = key.row
     if isinstance(row, Metric):
         return row.place
     block = [f"block {row.block_size}"] if row.block_size else []

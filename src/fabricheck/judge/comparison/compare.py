@@ -1,19 +1,32 @@
-"""Comparison of one partition of A with one of B. Each value occurs once in the result."""
+"""Comparison of two sessions: resolution of A and B, pairs of their nodes, and their values.
+
+Each value occurs once in the comparison of two nodes.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.nodelists import folded
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, causes, differences
-from fabricheck.judge.comparison.judging import Decision, Estimate, judge
-from fabricheck.judge.comparison.pairing import NodeChecks
-from fabricheck.judge.comparison.values import Key, estimates
+from fabricheck.judge.comparison.judging import (
+    Decision,
+    Estimate,
+    Row,
+    estimates,
+    identity,
+    judge,
+)
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.reading import Problem, Results, Source, read
 from fabricheck.results.session import PASSED, SKIPPED, UNREPORTED
-from fabricheck.results.table import Check
+from fabricheck.results.table import Check, Series, by_place
+from fabricheck.site import software
 
 #: The status of a run whose samples scatter too much, and that of a good run.
 TOO_NOISY = "too-noisy"
@@ -21,10 +34,228 @@ GOOD = "good"
 
 
 @dataclass(frozen=True)
+class NodeChecks:
+    """The rows of the checks of one partition on one node; empty where one side lacks it.
+
+    where: empty for documents outside any session. node: None where unknown.
+    """
+
+    where: str
+    node: str | None = None
+    checks: tuple[Check, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The partition and the node, for a sentence."""
+        return f"{self.where} on {self.node}" if self.node else self.where
+
+    @property
+    def clock(self) -> str:
+        """``measured``, ``simulated``, both, or a dash without any document."""
+        return " and ".join(sorted({row.clock for row in self.checks if row.clock})) or "-"
+
+
+@dataclass(frozen=True)
+class Side:
+    """A or B: the name as the user wrote it, and its results by partition and node.
+
+    unread: sentences about what cannot be read, such as the session of one node of a job.
+    """
+
+    name: str
+    results: Results
+    nodes: tuple[NodeChecks, ...]
+    unread: tuple[str, ...]
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the user chose one partition or node."""
+        return any(source.where or source.on for source in self.results.sources)
+
+    @property
+    def title(self) -> str:
+        """The heading of a side: session, job, folder or document."""
+        job, home, first = self.results.job, self.results.home, self.results.sources[0]
+        if job is not None:
+            ran = sum(bool(session.cases) for session in self.results.sessions)
+            count = "" if self.chosen else f", {ran} of them with a session"
+            return f"{self.results.title}{count}"
+        session = first.reported
+        if session is not None:
+            return (
+                f"session {session.id} of {home}, {session.date:%Y-%m-%d %H:%M:%S}, on "
+                f"{folded(session.nodes) or session.hostname}: {len(session.cases)} checks, "
+                f"{session.passed} passed, {session.failed} failed, {session.skipped} skipped"
+            )
+        if first.killed and self.results.name == first.name:
+            return (
+                f"session {first.name} of {home} without a report, which was killed or is still "
+                "running"
+            )
+        return self.results.title
+
+    @property
+    def says(self) -> list[str]:
+        """Sentences about its software."""
+        sessions = [
+            source.session for source in _compared(self.results) if source.reported is not None
+        ]
+        sentences = (
+            software.sentences(session.outputs, session.start, session.end) for session in sessions
+        )
+        return list(dict.fromkeys(sentence for each in sentences for sentence in each))
+
+
+def side(name: str) -> Side:
+    """Return the results of a name; for a job, the sessions of its nodes that have a report.
+
+    :raises FabricheckError: when nothing has that name, no check ran, or a single document cannot
+        be read.
+    """
+    results = read([name])
+    unread = tuple(_not_read(results))
+    places = by_place(_named(results))
+    nodes = tuple(NodeChecks(*place, tuple(checks)) for place, checks in places.items())
+    found = Side(name, results, nodes, unread)
+    if not found.nodes:
+        if found.chosen and unread:
+            raise InvalidInputError(unread[0])
+        if results.job is not None:
+            raise NotFoundError(f"There is no session of any node in {results.home}.")
+        raise NotFoundError(f"Session {results.sources[0].name} of {results.home} ran no check.")
+    first = found.nodes[0]
+    if _is_one_document(first) and (entry := first.checks[0].entry) and entry.problem is not None:
+        raise entry.problem
+    return found
+
+
+def _compared(results: Results) -> list[Source]:
+    """Return the sources to compare: for a job, those with a report and a check."""
+    return [
+        source
+        for source in results.sources
+        if results.job is None or (source.reported is not None and source.session.cases)
+    ]
+
+
+def _not_read(results: Results) -> Iterator[str]:
+    problems = list(results.problems)
+    of_job = results.sources if results.job is not None else ()
+    known = {problem.node for problem in problems} | {
+        source.node for source in of_job if source.reported
+    }
+    for source in of_job:
+        if source.killed and source.node not in known:
+            sentence = f"The session on {source.node} has no report: it was killed."
+            problems.append(Problem(sentence, source.node))
+    chosen = {node for source in results.sources for node in source.on}
+    for problem in problems:
+        if not chosen or problem.node in (None, *chosen):
+            yield problem.sentence
+
+
+def _named(results: Results) -> Iterator[Check]:
+    """Yield the rows of checks; the column ``check`` is made unique.
+
+    The name gets the environment if the partition has several. For a document outside any session
+    it gets the path of its folder if several folders have one name.
+    """
+    sources = _compared(results)
+    folders = Counter(row.check for source in sources for row in source.checks)
+    for source in sources:
+        environs = grouped((case.where, case.environ) for case in source.session.cases)
+        for row in source.checks:
+            entry, case = row.entry, row.case
+            name = row.check
+            if case is None and entry is not None and entry.path and folders[name] > 1:
+                name = str(entry.path.parent.relative_to(source.results))
+            elif case is not None and len(set(environs[case.where])) > 1:
+                name = f"{name} +{case.environ}"
+            yield replace(row, check=name)
+
+
+def pair_up(a: Side, b: Side) -> list[tuple[NodeChecks, NodeChecks]]:
+    """Return the pairs of partitions to compare; a missing counterpart is an empty one.
+
+    :raises UsageError: when the choice is ambiguous.
+    """
+    pairs = list(_matches(a, b))
+    if not pairs:
+        raise UsageError(_unclear(a, b))
+    mine, theirs = pairs[0]
+    if _is_one_document(mine) and _is_one_document(theirs):
+        # Two named documents are compared, whatever their folders.
+        row = replace(theirs.checks[0], check=mine.checks[0].check)
+        return [(mine, replace(theirs, checks=(row,)))]
+    if a.chosen or b.chosen:
+        return pairs
+    paired = {id(checks) for pair in pairs for checks in pair}
+    pairs += [
+        (node, NodeChecks(node.where, node.node)) for node in a.nodes if id(node) not in paired
+    ]
+    pairs += [
+        (NodeChecks(node.where, node.node), node) for node in b.nodes if id(node) not in paired
+    ]
+    order = list(dict.fromkeys(checks.where for checks in (*a.nodes, *b.nodes)))
+    return sorted(pairs, key=lambda pair: order.index(pair[0].where))
+
+
+def _matches(a: Side, b: Side) -> Iterator[tuple[NodeChecks, NodeChecks]]:
+    """Yield pairs of nodes: equal partition and node; single nodes match whatever their names.
+
+    Single partitions match whatever their names, too.
+    """
+    one_each = len({node.where for node in a.nodes}) == len({node.where for node in b.nodes}) == 1
+    for mine in a.nodes:
+        here, there = (
+            [node for node in side.nodes if one_each or node.where == mine.where] for side in (a, b)
+        )
+        alone = len(there) == len(here) == 1
+        yield from ((mine, checks) for checks in there if alone or checks.node == mine.node)
+
+
+def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
+    """Return the checks of a partition that both sides ran, but on no node of the same name."""
+    ran = (
+        (a.where, [{row.check or "" for row in side.checks} for side in (a, b)]) for a, b in pairs
+    )
+    found: set[str] = set()
+    for of_pairs in grouped(ran).values():
+        in_a, in_b = (set().union(*side) for side in zip(*of_pairs, strict=True))
+        found |= in_a & in_b - {name for a, b in of_pairs for name in a & b}
+    return sorted(found)
+
+
+def _unclear(a: Side, b: Side) -> str:
+    """Return the sentence that tells the user to name a partition or a node."""
+    if a.chosen or b.chosen:
+        one, other = (a, b) if a.chosen else (b, a)
+        return (
+            f"{other.name} has no partition {one.nodes[0].name} but {other.results.places}: name "
+            f"the one to compare with, as {_with_choice(other)}."
+        )
+    return (
+        f"{a.name} has {a.results.places or 'no partition'} and {b.name} has "
+        f"{b.results.places or 'none'}: name one of each to compare, as "
+        f"{_with_choice(a if len(a.nodes) > 1 else b)}."
+    )
+
+
+def _with_choice(side: Side) -> str:
+    first = side.nodes[0]
+    several = len({node.where for node in side.nodes}) < len(side.nodes)
+    return f"{side.name}@{first.node if several and first.node else first.where}"
+
+
+def _is_one_document(side: NodeChecks) -> bool:
+    return not side.where and len(side.checks) == 1
+
+
+@dataclass(frozen=True)
 class Compared:
     """A value that both have, and its judgement."""
 
-    key: Key
+    row: Row
     a: Estimate
     b: Estimate
     decision: Decision
@@ -47,7 +278,7 @@ class Compared:
 class NotComparable:
     """A value of A that B measured under other terms, and these terms."""
 
-    key: Key
+    row: Row
     why: str
 
 
@@ -84,8 +315,8 @@ class Comparison:
     b: NodeChecks
     compared: tuple[Compared, ...]
     outcomes: tuple[ChangedResult, ...]
-    in_a: tuple[Key, ...]
-    in_b: tuple[Key, ...]
+    in_a: tuple[Row, ...]
+    in_b: tuple[Row, ...]
     checks_in_a: tuple[str, ...]
     checks_in_b: tuple[str, ...]
     not_comparable: tuple[NotComparable, ...]
@@ -131,7 +362,11 @@ class Comparison:
     @property
     def by_chance(self) -> float:
         """The largest number of values expected to differ by chance if nothing changed."""
-        return sum(compared.decision.chance for compared in self.compared if compared.key.of_series)
+        return sum(
+            compared.decision.chance
+            for compared in self.compared
+            if isinstance(compared.row, Series)
+        )
 
     @property
     def determined(self) -> bool:
@@ -146,37 +381,37 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
 
     :param floor: the smallest relative change that counts, instead of that of each kind of series.
     """
-    before, after = estimates(a), estimates(b)
-    both = [key for key in before if key in after]
-    wrong = [
-        NotComparable(key, why)
-        for key in both
-        if (why := _not_comparable(before[key], after[key], _informs(a, b))) is not None
+    before, after = estimates(a.checks), estimates(b.checks)
+    both = [
+        (row, mine, after[key][1], _not_comparable(mine, after[key][1], _informs(a, b)))
+        for key, (row, mine) in before.items()
+        if key in after
     ]
-    unsound = {comparable.key for comparable in wrong}
     compared = [
-        Compared(key, before[key], after[key], judge(before[key], after[key], floor))
-        for key in both
-        if key not in unsound
+        Compared(row, mine, theirs, judge(mine, theirs, floor))
+        for row, mine, theirs, why in both
+        if why is None
     ]
-    only_a = [key for key in before if key not in after]
-    only_b = [key for key in after if key not in before]
+    only_a, only_b = (
+        [row for key, (row, _) in its.items() if key not in others]
+        for its, others in ((before, after), (after, before))
+    )
     other_terms = list(_other_terms(only_a, only_b))
-    matched = {term.key for term in other_terms}
-    loosely = {key.without_terms for key in matched}
+    matched = {term.row for term in other_terms}
+    loosely = {identity(row)[:2] for row in matched}
     ours, theirs = _ran(a), _ran(b)
     mine, others = _of_both(a, b)
     return Comparison(
         a,
         b,
         # For a metric that cannot be judged, its series are judged.
-        tuple(value for value in compared if value.key.of_series or value.determined),
+        tuple(one for one in compared if isinstance(one.row, Series) or one.determined),
         (*_results(a, b), *_found(a, b)),
-        tuple(key for key in only_a if key not in matched),
-        tuple(key for key in only_b if key.without_terms not in loosely),
+        tuple(row for row in only_a if row not in matched),
+        tuple(row for row in only_b if identity(row)[:2] not in loosely),
         tuple(name for name in ours if name not in theirs),
         tuple(name for name in theirs if name not in ours),
-        (*wrong, *other_terms),
+        (*(NotComparable(row, why) for row, _, _, why in both if why), *other_terms),
         (*_unread("A", a), *_unread("B", b)),
         tuple(differences(mine, others)),
         causes(mine),
@@ -217,13 +452,29 @@ def _of_both(a: NodeChecks, b: NodeChecks) -> tuple[list[ResultDocument], list[R
     return mine, others
 
 
-def _other_terms(only_a: list[Key], only_b: list[Key]) -> Iterator[NotComparable]:
-    rests = grouped((key.without_terms, key) for key in only_b)
-    for key in only_a:
-        others = rests.get(key.without_terms)
+def _other_terms(only_a: Sequence[Row], only_b: Sequence[Row]) -> Iterator[NotComparable]:
+    rests = grouped((identity(row)[:2], row) for row in only_b)
+    for row in only_a:
+        others = rests.get(identity(row)[:2])
         if others:
-            nearest = min((key.differs(other) for other in others), key=len)
-            yield NotComparable(key, "; ".join(nearest))
+            nearest = min((_differing_terms(row, other) for other in others), key=len)
+            yield NotComparable(row, "; ".join(nearest))
+
+
+def _differing_terms(row: Row, other: Row) -> list[str]:
+    """Return, as text, each term in which two values of one subject differ."""
+    theirs = dict(other.terms)
+    return [
+        f"{name.replace('_', ' ')} {_said(mine)} and {_said(theirs[name])}"
+        for name, mine in row.terms
+        if mine != theirs[name]
+    ]
+
+
+def _said(value: object) -> str:
+    if isinstance(value, tuple):
+        return ", ".join("none" if item is None else str(item) for item in value) or "none"
+    return "none" if value is None else str(value)
 
 
 def _states(side: NodeChecks) -> dict[str, Check]:

@@ -1,18 +1,28 @@
-"""Judgement whether two values differ beyond noise; docs/result.md explains the rule."""
+"""The values of a partition on a node, and whether two values differ beyond noise.
+
+docs/result.md explains the rule.
+"""
 
 from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 from fabricheck.core import statistics
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import rule
-from fabricheck.results.series import Noise
-from fabricheck.results.table import Series
+from fabricheck.results import table
+from fabricheck.results.series import Columns, Noise
+from fabricheck.results.table import Check, Metric, Series
+
+#: What has a value: a metric, or a series.
+Row: TypeAlias = "Metric | Series"
+
+#: What values must share to be compared: the check's name today, its subject and its terms.
+Identity = tuple[str, Columns, Columns]
 
 Judgement = Literal["worse", "better", "unchanged", "undetermined"]
 
@@ -45,39 +55,23 @@ SIMULATED_FLOOR = 1e-6
 class Estimate:
     """One value of one side.
 
-    runs: its samples for each repetition of the check; empty where unknown. exact: whether it has
-    no noise: a count, or one simulated sample. floor: the smallest relative change that counts.
-    wrong: the number of wrong elements of its data. basis: for a metric, the conventions and sizes
-    of its check's series.
+    samples: empty where unknown. interval: that of the median; of a repeated check the union of
+    those of all repetitions. exact: whether it has no noise: a count, or one simulated sample.
+    floor: the smallest relative change that counts. wrong: the number of wrong elements of its
+    data. basis: for a metric, the conventions and sizes of its check's series.
     """
 
     median: float
     unit: str
-    runs: tuple[tuple[float, ...], ...]
+    samples: tuple[float, ...]
+    interval: tuple[float, float] | None
     exact: bool
     floor: float
     clock: Clock
     noisy: bool = False
     wrong: int = 0
     basis: frozenset[tuple[object, ...]] = frozenset()
-
-    @property
-    def interval(self) -> tuple[float, float] | None:
-        """The interval of the median; of a repeated check, the union of all repetitions."""
-        if self.exact:
-            # The interval of a repeated check contains each repetition's median.
-            values = [self.median, *(sample for run in self.runs for sample in run)]
-            return min(values), max(values)
-        found = [statistics.median_interval(run, ONE_IN) for run in self.runs]
-        known = [interval for interval in found if interval is not None]
-        if not known or len(known) != len(found):
-            return None
-        return min(low for low, _ in known), max(high for _, high in known)
-
-    @property
-    def count(self) -> int:
-        """The number of samples."""
-        return sum(map(len, self.runs))
+    repeated: bool = False
 
 
 @dataclass(frozen=True)
@@ -102,11 +96,13 @@ def estimate_of(row: Series) -> Estimate:
     """Return the value of a series."""
     samples = tuple(row.measured["samples"])
     simulated = row.clock == "simulated"
+    exact = simulated and len(set(samples)) == 1
     return Estimate(
         row.value,
         row.unit,
-        (samples,),
-        simulated and len(set(samples)) == 1,
+        samples,
+        (row.value, row.value) if exact else statistics.median_interval(samples, ONE_IN),
+        exact,
         SIMULATED_FLOOR if simulated else FLOORS[row.noise],
         row.clock,
         row.noisy,
@@ -117,16 +113,22 @@ def estimate_of(row: Series) -> Estimate:
 def joined(values: Sequence[Estimate]) -> Estimate:
     """Return the value of a repeated check: the median of its repetitions."""
     first = values[0]
-    return Estimate(
-        statistics.median([value.median for value in values]),
-        first.unit,
-        tuple(run for value in values for run in value.runs),
-        all(value.exact for value in values),
-        max(value.floor for value in values),
-        first.clock,
-        any(value.noisy for value in values),
-        sum(value.wrong for value in values),
-        frozenset().union(*(value.basis for value in values)),
+    known = [value.interval for value in values if value.interval is not None]
+    return replace(
+        first,
+        median=statistics.median([value.median for value in values]),
+        samples=tuple(sample for value in values for sample in value.samples),
+        interval=(
+            (min(low for low, _ in known), max(high for _, high in known))
+            if len(known) == len(values)
+            else None
+        ),
+        exact=all(value.exact for value in values),
+        floor=max(value.floor for value in values),
+        noisy=any(value.noisy for value in values),
+        wrong=sum(value.wrong for value in values),
+        basis=frozenset().union(*(value.basis for value in values)),
+        repeated=len(values) > 1,
     )
 
 
@@ -148,9 +150,9 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
     ours, theirs = a.interval, b.interval
     if ours is None or theirs is None:
-        few = min(estimate.count for estimate in (a, b) if estimate.interval is None)
+        few = min(len(estimate.samples) for estimate in (a, b) if estimate.interval is None)
         lacks = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
-        side = "A" if ours is None and a.count == few else "B"
+        side = "A" if ours is None and len(a.samples) == few else "B"
         return Decision("undetermined", ratio, None, None, least, f"{side} {lacks}")
     low, high = theirs[0] / ours[1], theirs[1] / ours[0]
     # From the values, because the quotients are rounded.
@@ -185,20 +187,19 @@ def _counted(a: Estimate, b: Estimate) -> Decision:
 def _two_modes(a: Estimate, b: Estimate) -> str | None:
     """Return a sentence if one side switches between two modes and the other is in one of them."""
     for name, one, other in (("A", a, b), ("B", b, a)):
-        samples = [sample for run in one.runs for sample in run]
-        if one.exact or len(samples) < FEWEST:
+        if one.exact or len(one.samples) < FEWEST:
             continue
-        two = rule.split(samples, one.unit, rule.LEAST_IN_A_MODE)
-        if two is not None and min(samples) <= other.median <= max(samples):
+        two = rule.split(one.samples, one.unit, rule.LEAST_IN_A_MODE)
+        if two is not None and min(one.samples) <= other.median <= max(one.samples):
             low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in two)
             return f"{name} has two modes: {low}, {high}"
     return None
 
 
 def _chance(a: Estimate, b: Estimate) -> float:
-    if a.exact or b.exact or len(a.runs) != 1 or len(b.runs) != 1:
+    if a.exact or b.exact or a.repeated or b.repeated:
         return 0.0
-    return chance(a.count, b.count)
+    return chance(len(a.samples), len(b.samples))
 
 
 @functools.cache
@@ -216,3 +217,55 @@ def chance(n: int, m: int) -> float:
     r = n - k + 1
     choices = sum(math.comb(r - 1 + i, i) * math.comb(n - r + m - i, m - i) for i in range(j))
     return 2 * choices / math.comb(n + m, n)
+
+
+#: The terms that a metric aggregates over its series: all but places and block sizes.
+_BASIS = ("bytes_counted", "size", "datatype", "movement", "in_place", "engines_off", "shared_by")
+
+
+def identity(row: Row) -> Identity:
+    """Return what a value shares with those that it is compared with."""
+    return row.check_row.check or "", row.subject, row.terms
+
+
+def columns(row: Row) -> dict[str, Any]:
+    """Return what identifies a value, by name."""
+    return {"check": row.check_row.check or ""} | dict(row.subject) | dict(row.terms)
+
+
+def estimates(checks: Iterable[Check]) -> dict[Identity, tuple[Row, Estimate]]:
+    """Return the values by identity; for a repeated check, the median of its repetitions."""
+    several: dict[Identity, list[tuple[Row, Estimate]]] = {}
+    for check in checks:
+        series = [(row, estimate_of(row)) for row in table.series(check, None)]
+        values: list[tuple[Row, Estimate]] = [*series, *_metrics(check, series)]
+        # A document with two measurements of one series counts as a repeated check.
+        for row, value in values:
+            several.setdefault(identity(row), []).append((row, value))
+    return {
+        key: (found[0][0], joined([value for _, value in found])) for key, found in several.items()
+    }
+
+
+def _metrics(
+    check: Check, series: Sequence[tuple[Series, Estimate]]
+) -> Iterator[tuple[Metric, Estimate]]:
+    for row in table.metrics(check):
+        if row.value is None or check.clock is None:
+            continue
+        exact = row.unit == "count" or check.clock == "simulated"
+        floor = SIMULATED_FLOOR if check.clock == "simulated" else 0.0
+        interval = (row.value, row.value) if exact else None
+        estimate = Estimate(row.value, row.unit, (), interval, exact, floor, check.clock)
+        if row.unit == "count":
+            yield row, replace(estimate, floor=0.0)
+            continue
+        # Most metrics are the median of a series and have its samples.
+        made_of = [series[index][1] for index in row.series or range(len(series))]
+        alike = (one for one in made_of if (one.unit, one.median) == (row.unit, row.value))
+        basis = (
+            tuple(value for name, value in other.terms if name in _BASIS)
+            for other, _ in series
+            if other.unit == row.unit
+        )
+        yield row, replace(next(alike, estimate), basis=frozenset(basis))

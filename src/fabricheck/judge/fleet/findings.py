@@ -15,12 +15,13 @@ from typing import Any
 
 import polars as pl
 
-from fabricheck.core import nodelists
+from fabricheck.core import nodelists, statistics
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_ODD, EXIT_WORSE, Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.comparison.judging import (
     FLOORS,
+    ONE_IN,
     SIMULATED_FLOOR,
     Decision,
     Estimate,
@@ -328,7 +329,8 @@ def _estimate(metric: Metric, values: pl.Series, clock: str) -> Estimate:
     exact = metric.unit == "count"
     unit = metric.unit if exact or metric.unit in rule.FLOORS else "GB/s"
     of: Clock = "simulated" if simulated else "measured"
-    return Estimate(_median(values), unit, (samples,), exact, floor, of)
+    interval = statistics.median_interval(samples, ONE_IN)
+    return Estimate(_median(values), unit, samples, interval, exact, floor, of)
 
 
 def _median(values: pl.Series) -> float:
