@@ -203,10 +203,7 @@ def document(options, code):
         "versions": {"runtime": "0", "driver": "0"},
         "environment": {},
         "arguments": [*sys.argv, "--seed", "7"] if FAULT == "other-command" else sys.argv,
-        "options": {
-            "samples": 7,
-            "noise_limit": 0.5 if FAULT == "other-noise-limit" else options.noise_limit,
-        },
+        "options": {"samples": 7, "noise_limit": options.noise_limit},
         "faults_injected": ["flip-bit"] if FAULT == "fault-injected" else [],
         "outcome": (
             {"exit_code": None, "status": "running", "message": None}

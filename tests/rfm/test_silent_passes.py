@@ -37,7 +37,6 @@ FAULTS = {
     "stale": f"The result on node {NODE} was started ... s before stream was submitted: it "
     "belongs to another run, or the node's clock is wrong.",
     "other-command": f"The result on node {NODE} is from '--devices each",
-    "other-noise-limit": f"stream on node {NODE} used the noise limit 0.5; 0.75 was requested.",
     "other-arch": f"Node {NODE} has 2 devices gfx90a; the partition states 2 devices host.",
     "device-missing": f"Node {NODE} has 1 device host; the partition states 2 devices host.",
     "device-hidden": f"ROCR_VISIBLE_DEVICES is 0 on node {NODE}: unset it so that "

@@ -92,7 +92,6 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
     yield from device_faults(document, requested.architectures)
     shares = Counter(at_once(one) for one in document["series"] if one["role"] == "share")
     for series in document["series"]:
-        yield from _series_faults(document, series, requested)
         # Of a copy both ways between host and device, the sum has the bytes of both messages.
         both = series["experiment"] in ("E2", "E4") and series["operation"] == "both"
         parts = 2 if both else max(shares[at_once(series)], 1)
@@ -228,11 +227,6 @@ def _run_faults(document: ResultDocument, requested: Requested) -> Iterator[str]
             f"The result on node {node} is from '{' '.join(given)}', but the check ran {program} "
             f"with '{' '.join(requested.arguments)}'."
         )
-    if "--noise-limit" in requested.arguments:
-        limit = requested.arguments[list(requested.arguments).index("--noise-limit") + 1]
-        used = document["options"].get("noise_limit")
-        if used != float(limit):
-            yield f"{program} on node {node} used the noise limit {used}; {limit} was requested."
 
 
 def _simulated(node: Mapping[str, Any] | None) -> str:
@@ -257,32 +251,6 @@ def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Ite
 def _count(architectures: Counter[str]) -> str:
     named = (f"{count(number, 'device')} {name}" for name, number in sorted(architectures.items()))
     return " and ".join(named) or "no device"
-
-
-def _series_faults(document: ResultDocument, series: Series, requested: Requested) -> Iterator[str]:
-    """Yield the fields of a series that contradict the command line."""
-    memory = {series["source"]["memory"], series["destination"]["memory"]} - {"device", "peer"}
-    if series["engine"] == "cpu":
-        memory.discard("host-pageable")  # the CPU's own side
-    found: dict[str, list[str]] = {
-        "--operations": [series["operation"]],
-        "--memory": sorted(one.removeprefix("host-") for one in memory),
-        "--expect": [series.get("movement") or "of no movement"],
-    }
-    arguments = list(requested.arguments)
-    for option in [option for option in found if option in arguments]:
-        wanted = arguments[arguments.index(option) + 1]
-        allowed = set(wanted.split(","))
-        if option == "--expect":
-            # A prefetch has its own movement, whatever an access does; and on some nodes the host
-            # accesses pages in place, though kernels migrate them.
-            allowed |= {"prefetch"} | ({"zero-copy"} if series["engine"] == "cpu" else set())
-        for one in found[option]:
-            if one not in allowed:
-                yield (
-                    f"{capitalized(described(document, series))} is {one}, but the check ran "
-                    f"{requested.program} with {option} {wanted}."
-                )
 
 
 def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
