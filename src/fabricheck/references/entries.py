@@ -108,17 +108,20 @@ def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
 def _of_the_limits(
     subject: str, value: float, lower: float | None, upper: float | None, unit: str
 ) -> Iterator[str]:
-    counted = unit == "count"
-    if value == 0 and not (counted and upper is not None):
-        yield f"{subject} has a limit and the value 0; a limit is a fraction of the value."
-    if lower is not None and not -1 < lower <= 0 and not (counted and value == 0):
-        yield f"{subject} has a lower limit outside -1 (exclusive) to 0."
-    if upper is not None and upper < 0:
-        yield f"{subject} has a negative upper limit."
-    if unit in SMALLER_IS_BETTER and upper is None:
-        yield f"{subject} has a lower limit only, but a smaller value of {unit} is better."
-    if unit not in SMALLER_IS_BETTER and lower is None:
-        yield f"{subject} has an upper limit only, but a larger value in {unit} is better."
+    counted, smaller_is_better = unit == "count", unit in SMALLER_IS_BETTER
+    faults = {
+        "has a limit and the value 0; a limit is a fraction of the value":
+            value == 0 and not (counted and upper is not None),
+        "has a lower limit outside -1 (exclusive) to 0":
+            lower is not None and not -1 < lower <= 0 and not (counted and value == 0),
+        "has a negative upper limit":
+            upper is not None and upper < 0,
+        f"has a lower limit only, but a smaller value of {unit} is better":
+            smaller_is_better and upper is None,
+        f"has an upper limit only, but a larger value in {unit} is better":
+            not smaller_is_better and lower is None,
+    }  # fmt: skip
+    yield from (f"{subject} {fault}." for fault, is_so in faults.items() if is_so)
 
 
 def _is_number(value: Any) -> bool:
@@ -169,30 +172,32 @@ class Origin(StrictModel, populate_by_name=True, strict=False):
 
     @model_validator(mode="after")
     def _is_complete(self) -> Origin:
-        if self.records and (self.statistic is None or self.system is None):
-            raise ValueError("records require a statistic and their system")
-        if self.link_class is not None and self.map is None:
-            raise ValueError("a class requires the node model (map) that defines its pairs")
-        if self.kind == "published" and (not self.records or self.peak or self.efficiency):
-            raise ValueError("a published value requires records, and nothing else")
-        if self.kind == "calibration" and not self.record:
-            raise ValueError("a calibration requires its record")
-        if self.kind == "site" and (not self.why or self.records or self.peak):
-            raise ValueError("a limit of the site requires why, and neither records nor a peak")
-        if self.kind == "derived":
-            self._is_derived()
+        of_peak = self.kind == "derived" and self.peak is not None
+        without_peak = self.kind == "derived" and self.peak is None
+        faults = {
+            "records require a statistic and their system":
+                self.records and (self.statistic is None or self.system is None),
+            "a class requires the node model (map) that defines its pairs":
+                self.link_class is not None and self.map is None,
+            "a published value requires records, and nothing else":
+                self.kind == "published" and (not self.records or self.peak or self.efficiency),
+            "a calibration requires its record":
+                self.kind == "calibration" and not self.record,
+            "a limit of the site requires why, and neither records nor a peak":
+                self.kind == "site" and (not self.why or self.records or self.peak),
+            "a peak requires the node model (map) that states it":
+                of_peak and self.map is None,
+            "a peak requires either an efficiency or records of it":
+                of_peak and (self.efficiency is None) == (not self.records),
+            "an efficiency requires its reason":
+                of_peak and self.efficiency is not None and not self.why,
+            "a derived value requires records, a peak, or the reason (why)":
+                without_peak and not self.records and not (self.why or self.definition),
+        }  # fmt: skip
+        for reason, is_so in faults.items():
+            if is_so:
+                raise ValueError(reason)
         return self
-
-    def _is_derived(self) -> None:
-        if self.peak is not None:
-            if self.map is None:
-                raise ValueError("a peak requires the node model (map) that states it")
-            if (self.efficiency is None) == (not self.records):
-                raise ValueError("a peak requires either an efficiency or records of it")
-            if self.efficiency is not None and not self.why:
-                raise ValueError("an efficiency requires its reason")
-        elif not self.records and not (self.why or self.definition):
-            raise ValueError("a derived value requires records, a peak, or the reason (why)")
 
     @property
     def by_definition(self) -> bool:

@@ -187,28 +187,29 @@ def contradictions(document: ResultDocument) -> Findings:
 
 
 def _run(document: ResultDocument) -> Findings:
-    status, rounds = document["outcome"]["status"], document.get("rounds")
-    if document["complete"] != (status in REACHED_THE_END):
-        complete = "true" if document["complete"] else "false"
-        yield "$.complete", f"is {complete}, but the outcome's status is {status}"
-    if status == "good" and document["outcome"]["exit_code"] != 0:
-        code = document["outcome"]["exit_code"]
-        yield "$.outcome.exit_code", f"is {code}, but the outcome is good"
-    if (document["program"]["runtime"] == "sim") != (document["clock"] == "simulated"):
-        runtime = document["program"]["runtime"]
-        yield "$.clock", f"is {document['clock']}, but the runtime is {runtime}"
-    node = document.get("node")
-    if node is not None and document["clock"] == "measured":
-        yield "$.node", "is set, but the clock is measured"
-    if node is None and document["clock"] == "simulated" and status == "good":
-        yield "$.node", "is missing, but the clock is simulated"
-    for field, time in (("started", document["started"]), ("finished", document["finished"])):
-        if time is not None and moment(time) is None:
-            yield f"$.{field}", f"{time!r} is not a date and time with a time zone"
-    if status == "good" and not _has_results(document):
-        yield "$.series", "is empty, but the outcome is good: no data was compared"
-    if status == "good" and rounds is not None and rounds["wrong"]:
-        yield "$.rounds.wrong", "is not empty, but the outcome is good"
+    outcome, clock, node = document["outcome"], document["clock"], document.get("node")
+    status, runtime = outcome["status"], document["program"]["runtime"]
+    good, rounds = status == "good", document.get("rounds")
+    times = {"started": document["started"], "finished": document["finished"]}
+    faults = [
+        ("complete", document["complete"] != (status in REACHED_THE_END),
+         f"is {json.dumps(document['complete'])}, but the outcome's status is {status}"),
+        ("outcome.exit_code", good and outcome["exit_code"] != 0,
+         f"is {outcome['exit_code']}, but the outcome is good"),
+        ("clock", (runtime == "sim") != (clock == "simulated"),
+         f"is {clock}, but the runtime is {runtime}"),
+        ("node", node is not None and clock == "measured", "is set, but the clock is measured"),
+        ("node", node is None and clock == "simulated" and good,
+         "is missing, but the clock is simulated"),
+        *((field, time is not None and moment(time) is None,
+           f"{time!r} is not a date and time with a time zone")
+          for field, time in times.items()),
+        ("series", good and not _has_results(document),
+         "is empty, but the outcome is good: no data was compared"),
+        ("rounds.wrong", good and rounds is not None and bool(rounds["wrong"]),
+         "is not empty, but the outcome is good"),
+    ]  # fmt: skip
+    yield from ((f"$.{field}", reason) for field, is_so, reason in faults if is_so)
 
 
 def _has_results(document: ResultDocument) -> bool:
