@@ -9,10 +9,11 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson, Devices, load_part
+from fabricheck.cli.output import AsJson, Devices
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN
+from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.tools.nic_comparison import compare, libraries, of_model, require_nics
 from fabricheck.tools.nics import read_nics
@@ -42,7 +43,7 @@ def check_command(
     machine shows no network or the model has no NICs, 4 if the state or the speed of a NIC cannot
     be read.
     """
-    expected = load_part(model, None, devices)
+    expected = load(model, devices=devices)
     require_nics(expected)
     network = None if fabric is None else load_fabric(fabric)
     node = scheduler_node() or platform.node()

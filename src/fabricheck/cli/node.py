@@ -8,12 +8,12 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson, Devices, load_part
+from fabricheck.cli.output import AsJson, Devices
 from fabricheck.core import show
 from fabricheck.core.errors import UsageError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
-from fabricheck.node import NodeModel
+from fabricheck.node import NodeModel, load
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.comparison import compare
 from fabricheck.tools.topology.render import model_json, model_text, report_text
@@ -60,7 +60,7 @@ def _found(
     if node is not None and files:
         raise UsageError("A node model and files cannot be combined.")
     if node is not None:
-        return load_part(node, overlay, devices)
+        return load(node, overlay, devices)
     if overlay is not None or devices is not None:
         raise UsageError(f"--{'overlay' if overlay else 'devices'} requires a node model.")
     return told(files, programs)
@@ -99,7 +99,7 @@ def compare_command(
 
     Prints one sentence per difference. Exit status 8 if there is one.
     """
-    model = load_part(node, overlay, devices)
+    model = load(node, overlay, devices)
     report = told(files, programs)
     outcome = compare(model, report)
     good = f"{report.origin} agrees with {model.name} ({listed(outcome.compared)})."

@@ -14,7 +14,6 @@ from fabricheck.core.text import printable
 from fabricheck.results.archive import is_archive, naming_archives
 
 if TYPE_CHECKING:
-    from fabricheck.node import NodeModel
     from fabricheck.results.model import ResultDocument
 
 _NAMES = (
@@ -54,14 +53,6 @@ def partition_names(incomplete: str) -> list[str]:
     every = [name for name, _ in partitions.named(partitions.known_sites())]
     systems = dict.fromkeys(name.partition(":")[0] for name in every)
     return [name for name in (*systems, *every) if name.startswith(incomplete)]
-
-
-def load_part(node: str, overlay: Path | None, devices: int | None) -> NodeModel:
-    """Return a node model, or the part of it with its first devices."""
-    from fabricheck.node import load
-
-    model = load(node, overlay)
-    return model if devices is None else model.part(devices)
 
 
 def archive_target(named: Path | None, what: str, node: str) -> Path:

@@ -38,21 +38,23 @@ def available() -> tuple[str, ...]:
     return tuple(sorted(path.stem for path in node_directory().glob("*.yaml")))
 
 
-def load(name: str, overlay: Path | str | None = None) -> NodeModel:
+def load(name: str, overlay: Path | str | None = None, devices: int | None = None) -> NodeModel:
     """Read a node model, and apply an overlay if one is given.
 
     :param name: the model's name, or the path of a YAML file.
     :param overlay: the file of an overlay.
+    :param devices: how many of its devices a machine has, the first ones; ``None`` is all of them.
     :raises NotFoundError: when a file does not exist.
     :raises InvalidFile: when a file is unusable: one sentence that names file and key.
+    :raises UsageError: as :meth:`NodeModel.part`.
     """
     path = config_file("nodes", name, "node model")
     node = _of_text(path, read_mapping(path)[1])
-    if overlay is None:
-        return node
-    from fabricheck.node.overlay import apply_overlay, read_overlay  # most nodes have none
+    if overlay is not None:
+        from fabricheck.node.overlay import apply_overlay, read_overlay  # most nodes have none
 
-    return apply_overlay(node, read_overlay(Path(overlay)), overlay)
+        node = apply_overlay(node, read_overlay(Path(overlay)), overlay)
+    return node if devices is None else node.part(devices)
 
 
 @functools.lru_cache

@@ -67,7 +67,7 @@ class Requested:
 
     arguments: the command line, without the program.
 
-    architectures: of each device of the partition.
+    architectures: of each device of the partition; ``None`` where any devices may be found.
 
     since: when the job was submitted, in s since 1970.
 
@@ -78,7 +78,7 @@ class Requested:
     program: str
     runtime: str
     arguments: Sequence[str]
-    architectures: Sequence[str]
+    architectures: Sequence[str] | None
     since: float
     node: Mapping[str, Any] | None = None
 
@@ -236,11 +236,11 @@ def _simulated(node: Mapping[str, Any] | None) -> str:
     return f"the simulated node {node['name']}{changed} (digest {node['digest'][:12]})"
 
 
-def device_faults(document: ResultDocument, architectures: Sequence[str]) -> Iterator[str]:
+def device_faults(document: ResultDocument, architectures: Sequence[str] | None) -> Iterator[str]:
     """Yield one sentence if a node has other devices than the check's partition states."""
     # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
     found = Counter(device["arch"].split(":")[0] for device in document["devices"])
-    wanted = Counter(architectures)
+    wanted = found if architectures is None else Counter(architectures)
     if found != wanted:
         yield (
             f"Node {document['host']['hostname']} has {_count(found)}; the partition states "

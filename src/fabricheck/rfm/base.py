@@ -167,7 +167,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """
         name = self.current_partition.extras.get("node")
         try:
-            return load_node(name).part(self.device_count) if name else None
+            return load_node(name, devices=self.device_count) if name else None
         except FabricheckError as error:
             raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
 

@@ -85,10 +85,8 @@ class _ByCommand(MeasuringCheck, special=True):  # type: ignore[call-arg]
         return FABRICHECK
 
     def requested(self) -> Requested:
-        """Return the request with the devices that were found: none are required here."""
-        devices = load(Path(self.stagedir) / RESULT)["devices"]
-        found = [device["arch"].split(":")[0] for device in devices]
-        return replace(super().requested(), architectures=found)
+        """Return the request with any devices: what is found is compared with the model."""
+        return replace(super().requested(), architectures=None)
 
 
 class _Differences(Findings):
@@ -459,6 +457,6 @@ class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[cal
 
     def requested(self) -> Requested:
         """Return the devices that the ranks see together; findings refer to them."""
-        requested = super().requested()
-        devices = load(Path(self.stagedir) / RESULT)["devices"]
-        return replace(requested, architectures=[requested.architectures[0] for _ in devices])
+        found = load(Path(self.stagedir) / RESULT)["devices"]
+        architecture = self.current_partition.devices[0].arch
+        return replace(super().requested(), architectures=[architecture for _ in found])

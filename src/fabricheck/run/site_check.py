@@ -543,7 +543,7 @@ def check_node(target: Target, machine: Machine) -> Iterator[Finding]:
     if not name:
         return
     try:
-        model = load(name).part(target.devices)
+        model = load(name, devices=target.devices)
     except FabricheckError as error:
         yield missing(f"The node model of {target.name} cannot be used: {error}")
         return

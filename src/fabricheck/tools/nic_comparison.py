@@ -36,7 +36,7 @@ from fabricheck.tools.nics import (
     restarts,
 )
 from fabricheck.tools.runner import Output, last_words, run
-from fabricheck.tools.topology.recording import empty, fail, finish
+from fabricheck.tools.topology.recording import recorded
 from fabricheck.tools.topology.reported import Difference
 
 #: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).
@@ -435,74 +435,57 @@ def record(
     :param interval_s: between both readings of the counters, in s.
     :raises NotFoundError: when the document cannot be written.
     """
-    started = time.monotonic()
-    environment = {
-        name: value for name, value in sorted(os.environ.items()) if name.startswith(_ENVIRONMENT)
-    }
-    content = empty("nics", runtime, False, root, environment)
-    content["options"] = {
+    end = time.monotonic() + limit_s
+    options = {
         "node": model,
         "devices": devices,
         "fabric": fabric,
         "loopback": tool,
         "time_limit_s": limit_s,
     }
-    try:
-        node = load(model)
-        if devices is not None:
-            node = node.part(devices)
-        require_nics(node)
-        content["options"] |= {"node": node.whole_name, "digest": node.sha256}
+
+    def examine(content: dict[str, Any]) -> None:
+        expected = load(model, devices=devices)
+        require_nics(expected)
+        content["options"] |= {"node": expected.whole_name, "digest": expected.sha256}
         network = None if fabric is None else load_fabric(fabric)
-        _examine(node, network, tool, started + limit_s, root, interval_s, content)
-    except FabricheckError as error:
-        fail(content, error)
-    return finish(content, started, output)
+        node = node_name(content["host"])
+        nics = read_nics(node, network, root)
+        before = {nic["name"]: counters(nic, root) for nic in nics}
+        began = time.monotonic()
+        modelled = of_model(expected, nics)
+        found = libraries(node, modelled, None if network is None else network.provider, root)
+        content["versions"] |= found.versions
+        reached: dict[str, float] = {}
+        failure: FabricheckError | None = None
+        try:
+            if tool is not None:
+                reached = loopbacks(tool, modelled, end)
+        except FabricheckError as error:
+            failure = error
+        time.sleep(max(0.0, interval_s - (time.monotonic() - began)))
+        for nic in nics:
+            was, now = before[nic["name"]], counters(nic, root)
+            nic["errors"] = {
+                counter: [was[counter], now[counter]] for counter in was if counter in now
+            }
+            if nic["name"] in reached:
+                nic["loopback_gbs"] = reached[nic["name"]] / 8
+        content["nics"] = nics
+        outcome = compare(node, expected, nics, network, root)
+        failures, others = new_errors(modelled)
+        differences = [*outcome.differences, *map(Difference, failures)]
+        content["notes"] = [*outcome.notes, *found.notes, *others]
+        if reached:
+            content["notes"].append("the loopback compares no data")
+        if outcome.unread and not differences:
+            raise InvalidInputError(" ".join(outcome.unread))
+        if found.settings and not differences:
+            raise PreventedBySetting(" ".join(found.settings))
+        content["notes"] += [*outcome.unread, *found.settings]
+        if failure is not None:
+            content["notes"] += [f"difference: {difference.sentence}" for difference in differences]
+            raise failure
+        content["differences"] = list(map(asdict, differences))
 
-
-def _examine(
-    model: NodeModel,
-    fabric: Fabric | None,
-    tool: str | None,
-    end: float,
-    root: Path,
-    interval_s: float,
-    content: dict[str, Any],
-) -> None:
-    """Add the NICs, what their counters counted meanwhile, and the differences from the model."""
-    node = node_name(content["host"])
-    nics = read_nics(node, fabric, root)
-    before = {nic["name"]: counters(nic, root) for nic in nics}
-    began = time.monotonic()
-    modelled = of_model(model, nics)
-    found = libraries(node, modelled, None if fabric is None else fabric.provider, root)
-    content["versions"] |= found.versions
-    reached: dict[str, float] = {}
-    failure: FabricheckError | None = None
-    try:
-        if tool is not None:
-            reached = loopbacks(tool, modelled, end)
-    except FabricheckError as error:
-        failure = error
-    time.sleep(max(0.0, interval_s - (time.monotonic() - began)))
-    for nic in nics:
-        was, now = before[nic["name"]], counters(nic, root)
-        nic["errors"] = {counter: [was[counter], now[counter]] for counter in was if counter in now}
-        if nic["name"] in reached:
-            nic["loopback_gbs"] = reached[nic["name"]] / 8
-    content["nics"] = nics
-    outcome = compare(node, model, nics, fabric, root)
-    failures, others = new_errors(modelled)
-    differences = [*outcome.differences, *map(Difference, failures)]
-    content["notes"] = [*outcome.notes, *found.notes, *others]
-    if reached:
-        content["notes"].append("the loopback compares no data")
-    if outcome.unread and not differences:
-        raise InvalidInputError(" ".join(outcome.unread))
-    if found.settings and not differences:
-        raise PreventedBySetting(" ".join(found.settings))
-    content["notes"] += [*outcome.unread, *found.settings]
-    if failure is not None:
-        content["notes"] += [f"difference: {difference.sentence}" for difference in differences]
-        raise failure
-    content["differences"] = list(map(asdict, differences))
+    return recorded("nics", runtime, _ENVIRONMENT, options, examine, output, root)

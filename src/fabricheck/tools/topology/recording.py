@@ -7,7 +7,7 @@ import json
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
@@ -72,19 +72,16 @@ def record(
     :param limit_s: of the drivers' answer, in s.
     :raises NotFoundError: when the document cannot be written.
     """
-    started = time.monotonic()
-    environment = {name: os.environ[name] for name in _ENVIRONMENT if name in os.environ}
-    content = empty("topology", runtime, runtime == "sim", Path("/"), environment)
-    content["options"] = {
+    options = {
         "node": model,
         "devices": devices,
         "programs": str(programs),
         "time_limit_s": limit_s,
     }
-    try:
-        node = None if model is None else load(model)
+
+    def examine(content: dict[str, Any]) -> None:
+        node = None if model is None else load(model, devices=devices)
         if node is not None:
-            node = node if devices is None else node.part(devices)
             content["options"] |= {"node": node.whole_name, "digest": node.sha256}
         description = inventory.ask(programs, limit_s)
         content |= {
@@ -104,9 +101,11 @@ def record(
         if setting:
             content["notes"].append(setting)
         content["differences"] = list(map(asdict, differences))
-    except FabricheckError as error:
-        fail(content, error)
-    return finish(content, started, output)
+
+    simulated = runtime == "sim"
+    return recorded(
+        "topology", runtime, _ENVIRONMENT, options, examine, output, simulated=simulated
+    )
 
 
 def _require_all_devices(
@@ -255,22 +254,38 @@ def empty(
     }
 
 
-def fail(content: dict[str, Any], error: FabricheckError) -> None:
-    """Make an error the outcome of a document."""
-    message = " ".join(str(error).split())
-    code = recorded_code(error)
-    content["outcome"] = {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
-    content["complete"] = False
+def recorded(
+    program: str,
+    runtime: str,
+    variables: Sequence[str],
+    options: Mapping[str, Any],
+    examine: Callable[[dict[str, Any]], None],
+    output: Path,
+    root: Path = Path("/"),
+    *,
+    simulated: bool = False,
+) -> ResultDocument:
+    """Write the document of a run of this command line, also of one that an error ended.
 
-
-def finish(content: dict[str, Any], started: float, output: Path) -> ResultDocument:
-    """Add the end of a run to its document; check and write it.
-
-    :param started: when it began on the monotonic clock, in s.
-    :raises NotFoundError: when it cannot be written.
+    :param program: the name that the document gives it.
+    :param variables: prefixes of the variables that change what it tells.
+    :param examine: adds to the content what it finds.
+    :param root: the folder with ``proc`` and ``sys``.
+    :param simulated: whether it examines a simulated node.
+    :raises NotFoundError: when the document cannot be written.
     """
-    content["finished"] = now()
-    content["duration_s"] = time.monotonic() - started
+    started = time.monotonic()
+    found = {
+        name: os.environ[name] for name in sorted(os.environ) if name.startswith(tuple(variables))
+    }
+    content = empty(program, runtime, simulated, root, found) | {"options": {**options}}
+    try:
+        examine(content)
+    except FabricheckError as error:
+        message, code = " ".join(str(error).split()), recorded_code(error)
+        outcome = {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
+        content |= {"outcome": outcome, "complete": False}
+    content |= {"finished": now(), "duration_s": time.monotonic() - started}
     text = json.dumps(content, indent=1) + "\n"
     checked = document.parse(text, output)
     write_whole(output, text)
