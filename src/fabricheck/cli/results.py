@@ -1,4 +1,4 @@
-"""`fabricheck results`: list sessions, show and validate their results."""
+"""`fabricheck results show`: what was measured; and what commands that show results have."""
 
 from __future__ import annotations
 
@@ -11,19 +11,15 @@ import typer
 from fabricheck.cli import commands, output, series_tables
 from fabricheck.cli.output import AsJson, Name, OnNodes
 from fabricheck.core import show
-from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.core.nodelists import unfolded
 from fabricheck.core.show import listed
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.results import archive, joined
-from fabricheck.results.entry import Entry, read_entry
-from fabricheck.results.folder import find_documents
+from fabricheck.results import archive
+from fabricheck.results.entry import Entry
 from fabricheck.results.reading import Results, read
-from fabricheck.site import sets, software
-
-#: The heading of a session without a run report.
-_KILLED = "without a readable run report: it was killed, or is still running"
+from fabricheck.site import software
 
 
 def choose(name: str, on: Sequence[str] | None = None) -> Results:
@@ -48,7 +44,9 @@ def heading(found: Results) -> str:
         return f"{title}: {listed(sessions) or 'no session'}, {alone} outside any session"
     if session is None:
         killed = found.job is None and any(source.killed for source in found.sources)
-        return title + f", {_KILLED}" * killed
+        return title + killed * (
+            ", without a readable run report: it was killed, or is still running"
+        )
     said = (
         f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
@@ -114,109 +112,20 @@ def show_results(
 
 
 def _entry(entry: Entry) -> dict[str, Any]:
+    case = entry.case
     return {
-        "case": entry.case.name if entry.case else None,
-        "where": entry.case.where if entry.case else None,
+        "case": case and case.name,
+        "where": case and case.where,
         "node": entry.node,
-        "result": entry.case.result if entry.case else None,
-        "reason": entry.case.reason if entry.case else None,
+        "result": case and case.result,
+        "reason": case and case.reason,
         "earlier": [
-            {"result": case.result, "reason": case.reason, "path": case.document_path}
-            for case in (entry.case.earlier if entry.case else ())
+            {"result": earlier.result, "reason": earlier.reason, "path": earlier.document_path}
+            for earlier in (case.earlier if case else ())
         ],
-        "metrics": {name: one._asdict() for name, one in entry.case.metrics.items()}
-        if entry.case
-        else {},
-        "failed_attempts": entry.case.failed_attempts if entry.case else None,
+        "metrics": {name: one._asdict() for name, one in case.metrics.items()} if case else {},
+        "failed_attempts": case and case.failed_attempts,
         "path": entry.path,
         "problem": " ".join(map(str, entry.problems)) or None,
         "document": entry.document,
     }
-
-
-@commands.command("results validate")
-def validate(
-    names: Annotated[
-        list[str] | None,
-        typer.Argument(
-            metavar="[FILE|FOLDER|SESSION]...",
-            help="Documents, folders (all documents below them), or as for show; default: the "
-            "latest.",
-        ),
-    ] = None,
-    as_json: AsJson = False,
-) -> int:
-    """Report for each document whether it is valid and complete, in one sentence.
-
-    Exit status 4 if one is invalid or incomplete, 3 if one is missing or there is none.
-    """
-    if names:
-        entries = [entry for name in names for entry in _to_validate(name)]
-    else:
-        entries = entries_of(read())
-    verdicts = [_verdict(entry) for entry in entries]
-    rows = [
-        {"path": entry.path, "exit_code": code, "says": says}
-        for entry, (code, says) in zip(entries, verdicts, strict=True)
-    ]
-    show.result(rows, (says for _, says in verdicts), as_json, wrapped=False)
-    if not entries:
-        raise NotFoundError("There is no result document in the latest session.")
-    return max(code for code, _ in verdicts)
-
-
-def _to_validate(name: str) -> list[Entry]:
-    path = Path(name)
-    try:
-        if not path.is_dir():
-            return entries_of(choose(name))
-        found = [read_entry(document) for document in find_documents(path)]
-        return found or entries_of(choose(name))
-    except FabricheckError as problem:
-        return [Entry(None, path, None, problem)]
-
-
-def _verdict(entry: Entry) -> tuple[int, str]:
-    document = entry.document
-    if entry.problems or document is None:
-        problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
-        return problem.exit_code, str(problem)
-    differences, faults = document.get("differences"), listed(document["faults_injected"])
-    found = f"{len(document['series'])} series"
-    if differences is not None:
-        number = count(len(differences), "difference") if differences else "no differences"
-        found = f"{number} from the node model"
-    text = (
-        f"{document['program']['name']}, {found}, {document['clock']}, outcome "
-        f"{document['outcome']['status']}{f', with injected faults ({faults})' if faults else ''}"
-    )
-    if document["complete"]:
-        return EXIT_GOOD, f"{entry.path}: valid ({text})."
-    return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
-
-
-@commands.command("results join")
-def join_results(
-    folders: Annotated[
-        list[Path],
-        typer.Argument(
-            metavar="FOLDER...", help="Results folders; the latest session of each is used."
-        ),
-    ],
-    target: Annotated[Path, typer.Option("--output", metavar="DIR", help="A new results folder.")],
-    whole: Annotated[
-        str | None,
-        typer.Option("--set", metavar="TAG", help="The set that all sessions together make."),
-    ] = None,
-) -> None:
-    """Join the sessions of several results folders, such as those of a pipeline's jobs, into one.
-
-    Exit status 4 if the session was written, but a folder has no usable session.
-    """
-    if whole is not None:
-        sets.require(whole)
-    report, lacking = joined.join(folders, target, whole)
-    output.say(*lacking)
-    typer.echo(f"Joined: {report}")
-    if lacking:
-        raise typer.Exit(InvalidInputError.exit_code)

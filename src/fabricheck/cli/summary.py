@@ -16,6 +16,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
+from fabricheck.results.table import largest
 
 if TYPE_CHECKING:
     from fabricheck.report.findings import Partition
@@ -59,8 +60,8 @@ def summary(
         _partition(findings.Partition(observed, findings.partition_verdict(verdicts, observed)))
         for observed in results.observed
     ]
-    ran = {row["experiment"] for partition in partitions for row in partition["experiments"]
-           if row["outcome"] != experiments.NOT_RUN}  # fmt: skip
+    ran = {row.experiment for partition in partitions for row in partition["experiments"]
+           if row.outcome != experiments.NOT_RUN}  # fmt: skip
     problems = [problem.sentence for problem in results.problems]
     found = {
         "of": results.title,
@@ -88,7 +89,7 @@ def _text(found: Mapping[str, Any]) -> Iterator[Block]:
 
 def _partition(found: Partition) -> dict[str, Any]:
     """Return one partition of a session: its status, a row for each experiment, and each GPU."""
-    from fabricheck.report.experiments import experiment_rows
+    from fabricheck.report import experiments
 
     return {
         "partition": found.observed.where or "no partition",
@@ -96,21 +97,7 @@ def _partition(found: Partition) -> dict[str, Any]:
         "status": found.verdict.status,
         "label": found.verdict.label,
         "says": found.says,
-        "experiments": [
-            {
-                "experiment": row.id,
-                "title": row.title,
-                "outcome": row.outcome,
-                "metric": row.metric,
-                "unit": row.unit,
-                "best": row.best,
-                "worst": row.worst,
-                "limit": row.limit,
-                "reference": row.reference,
-                "kind": row.shown and row.shown.kind,
-            }
-            for row in experiment_rows(found.observed, found.references)
-        ],
+        "experiments": experiments.experiment_rows(found.observed, found.references),
         "devices": list(_devices(found.observed)),
     }
 
@@ -119,16 +106,16 @@ def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
     """Yield of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
     if observed.simulated or observed.runtimes <= {"host"}:
         return
-    size = attrgetter("bytes")
     own = {
         name: {
-            series.device: series.value for series in sorted(observed.select(**fields), key=size)
+            series.device: series.value
+            for series in largest(observed.select(**fields), attrgetter("device")).values()
         }
         for name, fields in OF_A_DEVICE.items()
     }
     pairs = {
         series.pair: series.value
-        for series in sorted(observed.select(**OF_PAIRS), key=size)
+        for series in largest(observed.select(**OF_PAIRS), attrgetter("pair")).values()
         if series.pair is not None
     }
     found = {device for values in own.values() for device in values if device is not None}

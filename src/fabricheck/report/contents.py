@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -11,6 +11,7 @@ from altair.utils import schemapi
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.grouping import grouped
 from fabricheck.judge import coverage as rules
 from fabricheck.judge.coverage import Coverage
 from fabricheck.judge.verdict import model
@@ -38,13 +39,15 @@ MOST_IN_FULL = 4
 class Part(findings.Partition):
     """One partition of the page.
 
-    slug: its part of ids and file names. added: by id the content of sections of subpackages.
-    undrawn: a sentence for each figure lost to a defect.
+    slug: its part of ids and file names. added: by id the content of sections of subpackages. node:
+    the drawing of the node, placed beside the verdict. sections: the other figures, by the title of
+    their section. undrawn: a sentence for each figure lost to a defect.
     """
 
     slug: str
     added: dict[str, Any]
-    figures: dict[str, list[Shown]]
+    node: Shown | None
+    sections: Mapping[str, Sequence[Shown]]
     undrawn: tuple[str, ...]
 
     @property
@@ -66,28 +69,14 @@ class Part(findings.Partition):
         return [each for each in self.failures if each[0].status != "PERF-FAIL"]
 
     @property
-    def node(self) -> Shown | None:
-        """The drawing of the node, placed beside the verdict."""
-        return next((one for one in self.shown if one.figure.id == "node"), None)
-
-    @property
-    def sections(self) -> dict[str, list[Shown]]:
-        """The figures by the title of their section, without the drawing of the node."""
-        rest = {
-            title: [figure for figure in figures if figure is not self.node]
-            for title, figures in self.figures.items()
-        }
-        return {title: figures for title, figures in rest.items() if figures}
-
-    @property
     def drawings(self) -> int:
         """The number of figures in the sections."""
-        return sum(len(figures) for figures in self.sections.values())
+        return sum(map(len, self.sections.values()))
 
     @property
     def shown(self) -> Iterator[Shown]:
         """All of its figures."""
-        return chain.from_iterable(self.figures.values())
+        return chain([] if self.node is None else [self.node], *self.sections.values())
 
 
 @dataclass(frozen=True)
@@ -104,6 +93,7 @@ class Contents:
     coverage: Sequence[Coverage]
     nodes: Nodes | None = None
     overview: tuple[Shown, ...] = ()
+    undrawn: Sequence[str] = ()
 
     @property
     def on(self) -> str | None:
@@ -158,14 +148,11 @@ class Contents:
     @property
     def lost(self) -> tuple[str, ...]:
         """What was lost to a defect, one sentence each."""
-        return tuple(
-            lost
+        of_parts = (
+            (*part.undrawn, *(said for one in part.added.values() for said in one.defects))
             for part in self.parts
-            for lost in (
-                *part.undrawn,
-                *(said for one in part.added.values() for said in one.defects),
-            )
         )
+        return (*self.undrawn, *chain.from_iterable(of_parts))
 
 
 def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
@@ -186,9 +173,7 @@ def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
             key=lambda part: (STATUSES.index(part.verdict.status), -len(part.limited)),
         )
     )
-    if undrawn and parts:
-        parts = (replace(parts[0], undrawn=(*undrawn, *parts[0].undrawn)), *parts[1:])
-    return Contents(results, judged, parts, coverage, found, overview)
+    return Contents(results, judged, parts, coverage, found, overview, undrawn)
 
 
 def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:
@@ -222,13 +207,15 @@ def _parts(
         # instead.
         with schemapi.debug_mode(False):
             drawn, undrawn = sections(observed, found.verdict.diagnosis)
-        figures = {
-            title: shown
+        every = [
+            (title, shown)
             for title, figures in drawn.items()
-            if (shown := list(_shown(name, found, figures, coverage, undrawn)))
-        }
+            for shown in _shown(name, found, figures, coverage, undrawn)
+        ]
+        node = next((shown for _, shown in every if shown.figure.id == "node"), None)
+        rest = grouped((title, shown) for title, shown in every if shown is not node)
         others = {each.ID: each.judged_claims(observed) for each in added_sections()}
-        yield Part(observed, found.verdict, name, others, figures, tuple(undrawn))
+        yield Part(observed, found.verdict, name, others, node, rest, tuple(undrawn))
 
 
 def _shown(

@@ -39,59 +39,26 @@ class Extreme:
 class Row:
     """One experiment in one partition, by one of its metrics.
 
-    shown: the metric that missed its limit by most, else the bandwidth or latency with the smallest
-    margin; None if the experiment has no metric here. best, worst: of the series of the metric, or
-    its value if these are unknown. outcome: MISSED and so on. of: the number of metrics of the
-    experiment with a limit, and the number that missed it.
+    outcome: MISSED and so on. metric: of a check, the one that missed its limit by most, else the
+    bandwidth or latency with the smallest margin, without the suffix of how its series were
+    reduced; empty if the experiment has no metric here. best, worst: of the series of the metric,
+    or its value if these are unknown. limit: as a short text, or the number of rules. reference,
+    kind: what the metric is compared with, None without a limit, and its kind. limited, missed: the
+    number of metrics of the experiment with a limit, and the number that missed it.
     """
 
-    id: str
+    experiment: str
     title: str
     outcome: str
-    shown: Reference | None = None
+    metric: str = ""
+    unit: str = ""
     best: Extreme | None = None
     worst: Extreme | None = None
+    limit: str = ""
+    reference: float | None = None
+    kind: str | None = None
     limited: int = 0
     missed: int = 0
-
-    @property
-    def metric(self) -> str:
-        """The metric of a check, without the suffix of how its series were reduced."""
-        if self.shown is None:
-            return ""
-        return f"{self.shown.metric.check_row.title} {REDUCED.sub('', self.shown.metric.metric)}"
-
-    @property
-    def unit(self) -> str:
-        """The unit of all values of the row."""
-        return self.shown.metric.unit if self.shown else ""
-
-    @property
-    def reference(self) -> float | None:
-        """The value that the metric is compared with; None if it has no limit."""
-        return self.shown.metric.reference if self.shown is not None and self.shown.limits else None
-
-    @property
-    def limit(self) -> str:
-        """The limits as a short text; empty if there is none.
-
-        If the metric has none and rules limit the experiment (percentages, such as those of devices
-        that are alike), their number.
-        """
-        if self.shown is None or not self.shown.limits:
-            return count(self.limited, "rule") if self.limited else ""
-        limits = self.shown.metric.least, self.shown.metric.most
-        least, most = (None if one is None else f"{one:.4g}" for one in limits)
-        if least is not None and most is not None:
-            return f"exactly {least}" if least == most else f"{least} to {most}"
-        return f"at least {least}" if least is not None else f"at most {most}" if most else ""
-
-    @property
-    def differ(self) -> bool:
-        """Whether best and worst differ in the printed digits."""
-        if self.best is None or self.worst is None:
-            return False
-        return f"{self.best.value:.3g}" != f"{self.worst.value:.3g}"
 
 
 def experiment_rows(observed: Observed, references: Iterable[Reference]) -> tuple[Row, ...]:
@@ -123,9 +90,28 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
     limited = [one for one, _ in metrics if one.limits]
     failed = [one for one in limited if one.metric.recorded.missed]
     shown, series = min(enumerate(metrics), key=lambda one: (*_place(*one[1]), one[0]))[1]
-    outcome = MISSED if failed else WITHIN if limited else NO_LIMIT
-    best, worst = _extremes(shown, series)
-    return Row(name, title, outcome, shown, best, worst, len(limited), len(failed))
+    metric, outcome = shown.metric, MISSED if failed else WITHIN if limited else NO_LIMIT
+    return Row(
+        name,
+        title,
+        outcome,
+        f"{metric.check_row.title} {REDUCED.sub('', metric.metric)}",
+        metric.unit,
+        *_extremes(shown, series),
+        _limit(metric) or (count(len(limited), "rule") if limited else ""),
+        metric.reference if shown.limits else None,
+        shown.kind,
+        len(limited),
+        len(failed),
+    )
+
+
+def _limit(metric: Metric) -> str:
+    """Return the limits as a short text; empty if there is none."""
+    least, most = (None if one is None else f"{one:.4g}" for one in (metric.least, metric.most))
+    if least is not None and most is not None:
+        return f"exactly {least}" if least == most else f"{least} to {most}"
+    return f"at least {least}" if least is not None else f"at most {most}" if most else ""
 
 
 def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:

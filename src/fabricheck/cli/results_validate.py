@@ -1,0 +1,81 @@
+"""`fabricheck results validate`: whether documents are valid and complete."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from fabricheck.cli import commands
+from fabricheck.cli.output import AsJson
+from fabricheck.cli.results import choose, entries_of
+from fabricheck.core import show
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import EXIT_GOOD
+from fabricheck.results.entry import Entry, read_entry
+from fabricheck.results.folder import find_documents
+from fabricheck.results.reading import read
+
+
+@commands.command("results validate")
+def validate(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[FILE|FOLDER|SESSION]...",
+            help="Documents, folders (all documents below them), or as for show; default: the "
+            "latest.",
+        ),
+    ] = None,
+    as_json: AsJson = False,
+) -> int:
+    """Report for each document whether it is valid and complete, in one sentence.
+
+    Exit status 4 if one is invalid or incomplete, 3 if one is missing or there is none.
+    """
+    if names:
+        entries = [entry for name in names for entry in _to_validate(name)]
+    else:
+        entries = entries_of(read())
+    verdicts = [_verdict(entry) for entry in entries]
+    rows = [
+        {"path": entry.path, "exit_code": code, "says": says}
+        for entry, (code, says) in zip(entries, verdicts, strict=True)
+    ]
+    show.result(rows, (says for _, says in verdicts), as_json, wrapped=False)
+    if not entries:
+        raise NotFoundError("There is no result document in the latest session.")
+    return max(code for code, _ in verdicts)
+
+
+def _to_validate(name: str) -> list[Entry]:
+    path = Path(name)
+    try:
+        if not path.is_dir():
+            return entries_of(choose(name))
+        found = [read_entry(document) for document in find_documents(path)]
+        return found or entries_of(choose(name))
+    except FabricheckError as problem:
+        return [Entry(None, path, None, problem)]
+
+
+def _verdict(entry: Entry) -> tuple[int, str]:
+    document = entry.document
+    if entry.problems or document is None:
+        problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
+        return problem.exit_code, str(problem)
+    differences, faults = document.get("differences"), listed(document["faults_injected"])
+    found = f"{len(document['series'])} series"
+    if differences is not None:
+        number = count(len(differences), "difference") if differences else "no differences"
+        found = f"{number} from the node model"
+    text = (
+        f"{document['program']['name']}, {found}, {document['clock']}, outcome "
+        f"{document['outcome']['status']}{f', with injected faults ({faults})' if faults else ''}"
+    )
+    if document["complete"]:
+        return EXIT_GOOD, f"{entry.path}: valid ({text})."
+    return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
