@@ -86,8 +86,8 @@ def test_of_the_numa_domains_of_the_host_the_best_counts():
     text = composed.transferbench_p2p(
         cpus=3, remote=True, rate=lambda source, target, both: rates.get(source, 40.0)
     )
-    parse = launches.TOOLS["transferbench"].parse
-    values = parse(text, "the file", "transferbench-read", 2).values
+    launch = launches.TOOLS["transferbench"].launches["transferbench-read"]
+    values = launch.parse(text, "the file", 2).values
     assert values[tb.ALONE, HOST, "GPU 00"] == 30.0
 
 
@@ -175,11 +175,11 @@ def test_one_device(programs, tmp_path, monkeypatch):
 
 
 def test_a_tool_that_saw_other_devices_is_refused(programs, few, tmp_path, monkeypatch):
+    launch = launches.Launch(
+        "", lambda text, origin, devices: rbt.parse(text.replace("00:7.0", "17:0.0"), origin)
+    )
     other = dataclasses.replace(
-        launches.TOOLS["rocm-bandwidth-test"],
-        parse=lambda text, origin, launch, devices: rbt.parse(
-            text.replace("00:7.0", "17:0.0"), origin
-        ),
+        launches.TOOLS["rocm-bandwidth-test"], launches={"rocm-bandwidth-test": launch}
     )
     monkeypatch.setitem(launches.TOOLS, "rocm-bandwidth-test", other)
     ended = rounds(tmp_path / "out", programs, tools=["rocm-bandwidth-test"])

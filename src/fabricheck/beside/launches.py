@@ -55,113 +55,112 @@ _LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
+class Launch:
+    """One launch of a tool.
+
+    arguments: as for a shell.
+
+    parse: parses its output from the text, its file for errors, and the number of devices.
+
+    environment: its variables; ``{others}`` is the number of devices minus one.
+    """
+
+    arguments: str
+    parse: Callable[[str, str, int], PlacedValues]
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Tool:
     """A third-party benchmark that measures in the rounds.
 
     title: its own name, in the table.
 
-    arguments: those of each launch, for a shell, by the launch's name.
-
-    parse: parses an output from its text, its file for errors, the name of the launch, and the
-    number of devices.
+    launches: by the name of each.
 
     limit_s: the time limit of a launch, in s.
 
     runtimes: the runtimes of our programs with which it is compared.
 
     fewest_devices: the number of devices that it requires.
-
-    environment: variables of each launch, by its name; ``{others}`` is the number of devices minus
-    one.
     """
 
     title: str
-    arguments: Mapping[str, str]
-    parse: Callable[[str, str, str, int], PlacedValues]
+    launches: Mapping[str, Launch]
     limit_s: float
     runtimes: tuple[str, ...]
     fewest_devices: int = 1
-    environment: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
-def _babelstream(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
-    array = BABELSTREAM_BYTES[launch.removeprefix("babelstream-")]
-    return nvidia.parse_babelstream(text, origin, BABELSTREAM_RUNS, array)
+def _babelstream(array: int) -> Launch:
+    return Launch(
+        f"--csv --device 0 -s {array // 8} -n {BABELSTREAM_RUNS}",
+        lambda text, origin, _: nvidia.parse_babelstream(text, origin, BABELSTREAM_RUNS, array),
+    )
 
 
 #: Bytes of a transfer of TransferBench: its default, because it compares all data on the host.
-TRANSFERBENCH_BYTES = 64 << 20
+_TRANSFERBENCH_BYTES = 64 << 20
 
-_TRANSFERBENCH_SIZE = f"{TRANSFERBENCH_BYTES >> 20}M"
+_TRANSFERBENCH_SIZE = f"{_TRANSFERBENCH_BYTES >> 20}M"
 
 #: The most compute units of TransferBench's scaling: its default.
 _SCALING_UNITS = 32
 
-_READS = {"USE_REMOTE_READ": "1"}
-_WRITES = {"USE_REMOTE_READ": "0"}
-# For engines in a2a, 1.52 has USE_GPU_DMA, its successor USE_DMA_EXEC.
-_BY_KERNEL = {"USE_GPU_DMA": "0", "USE_DMA_EXEC": "0"}
-_BY_ENGINE = {"USE_GPU_DMA": "1", "USE_DMA_EXEC": "1"}
-_PAIR = {"NUM_GPU_DEVICES": "2", "P2P_MODE": "0"}
-_ALL = {"A2A_DIRECT": "0", "A2A_LOCAL": "0", "A2A_MODE": "0"}
-_TO_OTHERS = {"EXE_INDEX": "0", "SWEEP_DIR": "0", "SWEEP_MIN": "{others}", "SWEEP_MAX": "{others}"}
-_PLAIN = {"OUTPUT_TO_CSV": "0", "SHOW_ITERATIONS": "0"}
-
-#: Variables of TransferBench's launches: all that affect its values.
-_TRANSFERBENCH = {
-    "transferbench-write": _PAIR | _WRITES | _BY_KERNEL,
-    "transferbench-read": _PAIR | _READS | _BY_KERNEL,
-    "transferbench-dma-write": _PAIR | _WRITES | _BY_ENGINE,
-    "transferbench-dma-read": _PAIR | _READS | _BY_ENGINE,
-    "transferbench-scaling": {"LOCAL_IDX": "0", "SWEEP_MIN": "1", "SWEEP_MAX": f"{_SCALING_UNITS}"},
-    "transferbench-one2all": _TO_OTHERS | {"SWEEP_EXE": "G"},
-    "transferbench-one2all-dma": _TO_OTHERS | {"SWEEP_EXE": "D"},
-    "transferbench-a2a": _ALL | _WRITES | _BY_KERNEL,
-    "transferbench-a2a-read": _ALL | _READS | _BY_KERNEL,
-    "transferbench-a2a-dma": _ALL | _WRITES | _BY_ENGINE,
+#: Variables of TransferBench by what moves the data. For engines in a2a, 1.52 has USE_GPU_DMA, its
+#: successor USE_DMA_EXEC.
+_BY = {
+    "GFX": {"USE_GPU_DMA": "0", "USE_DMA_EXEC": "0"},
+    "DMA": {"USE_GPU_DMA": "1", "USE_DMA_EXEC": "1"},
 }
 
-_PRESETS = {"scaling": "scaling", "one2all": "one2all", "a2a": "a2a"}
+#: Variables of all its launches.
+_PLAIN = {"OUTPUT_TO_CSV": "0", "SHOW_ITERATIONS": "0"}
 
 
-def _preset(launch: str) -> str:
-    return _PRESETS.get(launch.split("-")[1], "p2p")
+def _p2p(executor: str, remote_read: bool) -> Launch:
+    return Launch(
+        f"p2p {_TRANSFERBENCH_SIZE}",
+        lambda text, origin, _: _with_host(
+            transferbench.parse_p2p(text, origin, _TRANSFERBENCH_BYTES, executor, remote_read)
+        ),
+        _PLAIN
+        | {"NUM_GPU_DEVICES": "2", "P2P_MODE": "0", "USE_REMOTE_READ": f"{remote_read:d}"}
+        | _BY[executor],
+    )
 
 
-def _transferbench(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
-    preset, variables = _preset(launch), _TRANSFERBENCH[launch]
-    size = TRANSFERBENCH_BYTES
-    if preset == "a2a":
-        shown = {name: value for name, value in variables.items() if name != "USE_GPU_DMA"}
-        return transferbench.parse_a2a(text, origin, size, shown)
-    if preset == "one2all":
-        return transferbench.parse_one_to_all(text, origin, size, devices, variables["SWEEP_EXE"])
-    if preset == "scaling":
-        found = transferbench.parse_scaling(text, origin, size, _SCALING_UNITS)
-    else:
-        engine = "DMA" if variables["USE_GPU_DMA"] == "1" else "GFX"
-        reads = variables["USE_REMOTE_READ"] == "1"
-        found = transferbench.parse_p2p(text, origin, size, engine, reads)
-    return replace(found, values=_with_host(found.values))
+def _all_to_all(executor: str, remote_read: bool) -> Launch:
+    mode = {"A2A_DIRECT": "0", "A2A_LOCAL": "0", "A2A_MODE": "0"}
+    variables = mode | {"USE_REMOTE_READ": f"{remote_read:d}"} | _BY[executor]
+    shown = {name: value for name, value in variables.items() if name != "USE_GPU_DMA"}
+    return Launch(
+        f"a2a {_TRANSFERBENCH_SIZE}",
+        lambda text, origin, _: transferbench.parse_a2a(text, origin, _TRANSFERBENCH_BYTES, shown),
+        _PLAIN | variables,
+    )
 
 
-def _rocm_matrices(text: str, origin: str, launch: str, devices: int) -> PlacedValues:
-    found = rocm_bandwidth_test.parse(text, origin)
-    return replace(found, values=_with_host(found.values))
+def _one_to_all(executor: str) -> Launch:
+    others = {"SWEEP_MIN": "{others}", "SWEEP_MAX": "{others}", "SWEEP_EXE": executor}
+    return Launch(
+        f"one2all {_TRANSFERBENCH_SIZE}",
+        lambda text, origin, devices: transferbench.parse_one_to_all(
+            text, origin, _TRANSFERBENCH_BYTES, devices, executor
+        ),
+        _PLAIN | {"EXE_INDEX": "0", "SWEEP_DIR": "0"} | others,
+    )
 
 
-_Places = Mapping[tuple[str | int, ...], float]
-
-
-def _with_host(values: _Places) -> _Places:
+def _with_host(found: PlacedValues) -> PlacedValues:
     """Return the values, with the best of all NUMA domains of the host at the place `HOST`."""
     best: dict[tuple[str | int, ...], float] = {}
-    for place, value in values.items():
+    for place, value in found.values.items():
         # Copies within the host have it twice.
         host = tuple(HOST if str(part).startswith("CPU ") else part for part in place)
         if host.count(HOST) == 1:
             best[host] = max(value, best.get(host, 0.0))
-    return {**values, **best}
+    return replace(found, values={**found.values, **best})
 
 
 #: The tools by the name of their option, in the order of the table's columns. A new tool needs a
@@ -170,44 +169,63 @@ TOOLS: dict[str, Tool] = {
     "nvbandwidth": Tool(
         "nvbandwidth",
         {
-            "nvbandwidth": f"-j -b {ARRAY_BYTES >> 20} -i {_NVBANDWIDTH_SAMPLES} "
-            f"-t {' '.join(TESTCASES)}"
+            "nvbandwidth": Launch(
+                f"-j -b {ARRAY_BYTES >> 20} -i {_NVBANDWIDTH_SAMPLES} -t {' '.join(TESTCASES)}",
+                lambda text, origin, _: nvidia.parse_nvbandwidth(text, origin, TESTCASES),
+            )
         },
-        lambda text, origin, launch, devices: nvidia.parse_nvbandwidth(text, origin, TESTCASES),
         limit_s=180,
         runtimes=("cuda",),
     ),
     "babelstream": Tool(
         "BabelStream",
-        {
-            f"babelstream-{size}": f"--csv --device 0 -s {array // 8} -n {BABELSTREAM_RUNS}"
-            for size, array in BABELSTREAM_BYTES.items()
-        },
-        _babelstream,
+        {f"babelstream-{size}": _babelstream(array) for size, array in BABELSTREAM_BYTES.items()},
         limit_s=90,
         runtimes=("cuda", "rocm"),
     ),
     "p2p-test": Tool(
         "p2pBandwidthLatencyTest",
-        {"p2p-test": f"--p2p_read --numElems={ARRAY_BYTES // 4}"},
-        lambda text, origin, launch, devices: nvidia.parse_p2p_test(text, origin),
+        {
+            "p2p-test": Launch(
+                f"--p2p_read --numElems={ARRAY_BYTES // 4}",
+                lambda text, origin, _: nvidia.parse_p2p_test(text, origin),
+            )
+        },
         limit_s=60,
         runtimes=("cuda",),
         fewest_devices=2,
     ),
     "transferbench": Tool(
         "TransferBench",
-        {launch: f"{_preset(launch)} {_TRANSFERBENCH_SIZE}" for launch in _TRANSFERBENCH},
-        _transferbench,
+        {
+            "transferbench-write": _p2p("GFX", remote_read=False),
+            "transferbench-read": _p2p("GFX", remote_read=True),
+            "transferbench-dma-write": _p2p("DMA", remote_read=False),
+            "transferbench-dma-read": _p2p("DMA", remote_read=True),
+            "transferbench-scaling": Launch(
+                f"scaling {_TRANSFERBENCH_SIZE}",
+                lambda text, origin, _: _with_host(
+                    transferbench.parse_scaling(text, origin, _TRANSFERBENCH_BYTES, _SCALING_UNITS)
+                ),
+                _PLAIN | {"LOCAL_IDX": "0", "SWEEP_MIN": "1", "SWEEP_MAX": f"{_SCALING_UNITS}"},
+            ),
+            "transferbench-one2all": _one_to_all("G"),
+            "transferbench-one2all-dma": _one_to_all("D"),
+            "transferbench-a2a": _all_to_all("GFX", remote_read=False),
+            "transferbench-a2a-read": _all_to_all("GFX", remote_read=True),
+            "transferbench-a2a-dma": _all_to_all("DMA", remote_read=False),
+        },
         limit_s=180,
         runtimes=("rocm",),
         fewest_devices=2,
-        environment={launch: _PLAIN | variables for launch, variables in _TRANSFERBENCH.items()},
     ),
     "rocm-bandwidth-test": Tool(
         "rocm_bandwidth_test",
-        {"rocm-bandwidth-test": ""},
-        _rocm_matrices,
+        {
+            "rocm-bandwidth-test": Launch(
+                "", lambda text, origin, _: _with_host(rocm_bandwidth_test.parse(text, origin))
+            )
+        },
         limit_s=180,
         runtimes=("rocm",),
     ),
@@ -220,7 +238,7 @@ NAMES: dict[str | None, tuple[str, ...]] = {
             comparison.ours.launch for all_ in COMPARISONS.values() for comparison in all_
         )
     ),
-    **{name: tuple(tool.arguments) for name, tool in TOOLS.items()},
+    **{name: tuple(tool.launches) for name, tool in TOOLS.items()},
 }
 
 
@@ -319,20 +337,20 @@ def facts(programs: Path) -> Command:
 
 def theirs(name: str, executable: Path, devices: int) -> list[Command]:
     """Return the commands of a tool: all that the comparisons need, in few processes."""
-    tool = TOOLS[name]
+    tool, others = TOOLS[name], devices - 1
     return [
         Command(
-            launch,
-            name,
-            executable,
-            arguments,
-            tool.limit_s,
-            {
-                variable: value.format(others=devices - 1)
-                for variable, value in tool.environment.get(launch, {}).items()
+            name=launch,
+            tool=name,
+            executable=executable,
+            arguments=about.arguments,
+            limit_s=tool.limit_s,
+            environment={
+                variable: value.format(others=others)
+                for variable, value in about.environment.items()
             },
         )
-        for launch, arguments in tool.arguments.items()
+        for launch, about in tool.launches.items()
     ]
 
 

@@ -233,7 +233,7 @@ def read_printed(path: Path, tool: str, launch: str, devices: Sequence[Device]) 
     :raises OtherRunError: when the tool saw another number of devices, or others.
     """
     count = len(devices)
-    found = TOOLS[tool].parse(read_text(path), str(path), launch, count)
+    found = TOOLS[tool].launches[launch].parse(read_text(path), str(path), count)
     if found.devices and len(found.devices) != count:
         reason = f"it has {len(found.devices)} devices, but our programs see {count}"
         raise OtherRunError(str(path), None, reason)
