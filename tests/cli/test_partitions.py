@@ -8,7 +8,7 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.site import partitions
+from fabricheck.site import partitions, sites
 
 SITES = {
     "systems": [
@@ -56,10 +56,10 @@ def test_site_files_that_can_not_be_read(tmp_path):
 
 def test_why_a_site_file_can_not_be_read_is_said_once(tmp_path):
     with pytest.raises(NotFoundError, match="change to the root of the repository"):
-        partitions.require_sites(tmp_path / "none")
+        sites.gather(tmp_path / "none")
     (tmp_path / "bad.py").write_text("x = [")
     with pytest.raises(InvalidInputError) as error:
-        partitions.require_sites(tmp_path)
+        sites.gather(tmp_path)
     assert str(error.value) == (
         f"Site file {tmp_path}/bad.py cannot be read: SyntaxError: '[' was never closed "
         "(bad.py, line 1)."

@@ -189,11 +189,11 @@ RECORDS = {
         ),
         (
             lambda data: data["setups"][0].update(software="rocm"),
-            r"setups\[0\].software: input should be a valid dictionary",
+            r"setups\[0\].software: it must contain a mapping",
         ),
         (
             lambda data: data["records"][0].update(conditions=["a"]),
-            r"records\[a\].conditions: input should be a valid dictionary",
+            r"records\[a\].conditions: it must contain a mapping",
         ),
         (
             lambda data: data["records"][0].pop("conditions"),

@@ -7,7 +7,7 @@ import re
 import pytest
 
 from fabricheck.core import checkout
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.rfm import host
 from fabricheck.site import clusters, sites
 
@@ -143,7 +143,7 @@ def test_ranks_far_from_their_devices_are_where_a_domain_has_none(name, expected
 
 
 def test_a_node_model_that_is_not_there_is_one_sentence():
-    with pytest.raises(InvalidInputError, match="There is no node model 'b200'"):
+    with pytest.raises(NotFoundError, match="There is no node model 'b200'"):
         clusters.node("b200", references="nvidia")
 
 

@@ -98,7 +98,7 @@ FAULTS = [
     (("systems", 0, "hostnames"), "nid.*", "systems[lumi].hostnames: input should be a valid list"),
     (("systems", 0, "hostnames"), [], "systems[lumi].hostnames: list should have at least 1 item"),
     (("systems", 0, "partitions"), [], "systems[lumi].partitions: list should have at least 1"),
-    (("systems", 0), "lumi", "systems[0]: input should be a valid dictionary"),
+    (("systems", 0), "lumi", "systems[0]: it must contain a mapping"),
     ((*P, "scheduler"), "pbs", f"{PLACE}: shares its nodes with other jobs: access needs -l pl"),
     ((*P, "devices"), ..., f"{PLACE}.devices: this key is missing."),
     ((*P, "scheduler"), ..., f"{PLACE}.scheduler: this key is missing."),

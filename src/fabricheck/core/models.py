@@ -211,6 +211,7 @@ _REASONS = {
     "missing": "this key is missing",
     "extra_forbidden": "this key is unknown",
     "model_type": "it must contain a mapping of keys to values",
+    "dict_type": "it must contain a mapping of keys to values",
 }
 
 

@@ -7,7 +7,9 @@ import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import Field
 
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -38,6 +40,10 @@ OTHERS = (FILE, rules.FILE, "fidelity-*.yaml")
 
 #: A metric's stem is its name without the reduction.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
+
+
+#: What a file has: by check, partition or set, and metric an entry.
+_Content: Any = Annotated[dict[str, dict[str, dict[str, Any] | None] | None], Field(min_length=1)]
 
 
 def references_in(folder: Path) -> References:
@@ -80,24 +86,22 @@ class References:
         for path in sorted(folder.glob("*.yaml")):
             if any(path.match(name) for name in OTHERS):
                 continue
-            content = yaml_files.read(path)
-            if not isinstance(content, dict) or not content:
-                raise InvalidInputError(f"{path}: this is not a mapping of checks.")
+            content = validated(_Content, yaml_files.read(path), path)
             for check, by_partition in content.items():
                 if check in self.file_of:
                     raise InvalidInputError(f"{path}: {check} is also in {self.file_of[check]}.")
                 self.file_of[check] = path.name
                 self.tables[check] = {
-                    key: dict(self._read_entries(path, check, key, part))
-                    for key, part in _mapping(path, check, by_partition).items()
+                    key: dict(self._read_entries(path, check, key, part or {}))
+                    for key, part in (by_partition or {}).items()
                 }
 
     def _read_entries(
-        self, path: Path, check: str, key: str, part: Any
+        self, path: Path, check: str, key: str, part: Mapping[str, Any]
     ) -> Iterator[tuple[str, Any]]:
         """Yield metric and entry of a partition or set; the sources are kept apart."""
         seen = set()
-        for names, stated in _mapping(path, f"{key} of {check}", part).items():
+        for names, stated in part.items():
             place = f"{names} of {check} on {key}"
             if names == WHY:
                 if not isinstance(stated, str):
@@ -105,7 +109,7 @@ class References:
                 self.sources[check, key, WHY] = {"kind": entries.REPORT_ONLY, "why": stated}
                 continue
             entry, source = _entry(path, place, stated)
-            for metric in _expanded(str(names)):
+            for metric in _expanded(names):
                 if metric in seen:
                     raise InvalidInputError(f"{path}: {metric} of {check} on {key} is there twice.")
                 seen.add(metric)
@@ -280,12 +284,6 @@ class References:
             for key in dict.fromkeys([*self.table(check), *names]):
                 for metric, entry in self.entries(check, key).items():
                     yield check, key, metric, entry
-
-
-def _mapping(path: Path, place: str, content: Any) -> Mapping[str, Any]:
-    if content is not None and not isinstance(content, dict):
-        raise InvalidInputError(f"{path}: {place} is not a mapping.")
-    return content or {}
 
 
 def _entry(path: Path, place: str, stated: Any) -> tuple[Any, Mapping[str, Any] | None]:

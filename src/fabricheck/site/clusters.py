@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError, InvalidInputError
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.node import NodeModel, load
 
 
@@ -154,9 +154,9 @@ def node(
         node with these devices.
     :param fabric: the fabric that joins the nodes; without one, checks measure one node only.
     :param extras: added to those that all sites share (`_SIZES`), or replacing them.
-    :raises InvalidInputError: when there is no such model.
+    :raises FabricheckError: when there is no such model.
     """
-    model = _model(name)
+    model = load(name)
     amd = model.vendor == "amd"
     several = len(model.domains) > 1
     return {
@@ -290,10 +290,3 @@ def tests_variable(tests: str) -> str:
 
 def _folder(variable: str, default: Path) -> str:
     return os.environ.get(variable) or str(default)
-
-
-def _model(name: str) -> NodeModel:
-    try:
-        return load(name)
-    except FabricheckError as error:
-        raise InvalidInputError(str(error)) from None

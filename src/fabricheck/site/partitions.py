@@ -79,7 +79,7 @@ def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
     A site file is Python and may need its machine, so a broken one is not an error of this command.
     """
     try:
-        return require_sites(*folders)
+        return sites.gather(*folders)
     except FabricheckError:
         return None
 
@@ -92,7 +92,7 @@ _NOWHERE = "No site file has it."
 def read_site(system: str) -> tuple[dict[str, list[dict[str, Any]]], str]:
     """Return the content of the site file of a system, and why it lacks what it lacks."""
     try:
-        return sites.gather(*sites.folders(), system=system), _NOWHERE
+        return sites.gather(system=system), _NOWHERE
     except InvalidInputError as error:
         # A site file may need its machine, for example a variable that is set only there.
         return {}, str(error)
@@ -145,16 +145,6 @@ def runtime_of(where: str, environment: str) -> str | None:
     return None
 
 
-def require_sites(*folders: Path) -> dict[str, list[dict[str, Any]]]:
-    """Return the content of the site files, as ReFrame's settings gather it.
-
-    :param folders: of site files; by default those of `sites.folders`.
-    :raises NotFoundError: without a folder, as outside the repository.
-    :raises InvalidInputError: when a site file cannot be read, with its name and the reason.
-    """
-    return sites.gather(*(folders or sites.folders()))
-
-
 @dataclass(frozen=True)
 class Target:
     """A partition of a system, with its environments."""
@@ -202,7 +192,7 @@ def choose(name: str, *folders: Path) -> list[Target]:
     :raises NotFoundError: when there is no such folder.
     :raises InvalidInputError: when a site file cannot be read.
     """
-    found = require_sites(*folders)
+    found = sites.gather(*folders)
     wanted, _, part = name.partition(":")
     systems = {system["name"]: system for system in found["systems"]}
     if wanted not in systems:

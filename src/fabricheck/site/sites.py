@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field, model_validator
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 
@@ -57,12 +57,14 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
 
     Systems that match any host name come last: ReFrame selects the first match, as `system_of`.
 
+    :param where: by default those of `folders`.
     :param system: the only system to return; where the file of that name has it, no other is read.
     :raises InvalidInputError: for a file that cannot be read, assigns no ``site_configuration``, or
         lacks what the checks rely on, with its name; for two definitions of the same system,
         partition or environment; and for a folder without site files.
     :raises NotFoundError: without one of the folders, and without the system.
     """
+    where = where or tuple(folders())
     for folder in where:
         if not folder.is_dir():
             raise NotFoundError(
@@ -137,7 +139,7 @@ def read(file: Path) -> dict[str, list[dict[str, Any]]]:
     """
     try:
         site = runpy.run_path(str(file)).get("site_configuration")
-    except InvalidInputError as error:
+    except FabricheckError as error:
         raise InvalidInputError(f"Site file {file}: {error}") from None
     except (Exception, SystemExit) as error:
         excerpt = " ".join(str(error).split())[:_LONGEST]
