@@ -25,7 +25,7 @@ from pathlib import Path
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.run.every_node import driver, session
-from fabricheck.run.every_node.allocation import Allocation
+from fabricheck.run.every_node.session import Allocation
 
 #: Seconds from the start of a session to its first check, and from there to its end.
 BEGINS_S, MEASURES_S = 1, 60

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.run.every_node import allocation, session
+from fabricheck.run.every_node import session
 from fabricheck.tools.runner import Output
 
 INSIDE = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-4]"}
@@ -44,7 +44,7 @@ def slurm(tmp_path, monkeypatch):
 
 def test_nodes_are_those_the_job_began_with(slurm):
     slurm()
-    found = allocation.around(None, INSIDE)
+    found = session.find_allocation(None, INSIDE)
     assert (found.job, list(found.nodes)) == ("7", ["node1", "node2", "node3", "node4"])
     assert found.ends.isoformat() == "2026-11-22T07:56:13"
     assert {name: one.said for name, one in found.nodes.items()} == {
@@ -63,7 +63,7 @@ def test_nodes_are_those_the_job_began_with(slurm):
 
 def test_a_part_of_the_nodes(slurm):
     slurm(ends="Unknown")
-    found = allocation.around("node[2,1]", INSIDE)
+    found = session.find_allocation("node[2,1]", INSIDE)
     assert list(found.nodes) == ["node1", "node2"]
     assert found.ends is None
 
@@ -89,13 +89,13 @@ def test_a_part_of_the_nodes(slurm):
 def test_other_surroundings_are_a_sentence(slurm, nodes, environment, said, error, sentence):
     slurm(**said)
     with pytest.raises(error, match=sentence):
-        allocation.around(nodes, environment)
+        session.find_allocation(nodes, environment)
 
 
 def test_a_machine_without_slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotFoundError, match=r"Slurm does not know the allocation 7: .*scontrol"):
-        allocation.around(None, INSIDE)
+        session.find_allocation(None, INSIDE)
 
 
 @pytest.mark.parametrize(
@@ -134,13 +134,13 @@ def test_what_a_session_lacks_is_said_once(
 def test_an_end_that_is_damaged_is_not_taken_for_none(slurm, ends):
     slurm(ends=ends)
     with pytest.raises(NotFoundError, match=f"allocation 7 ends: '{ends}' is not a time"):
-        allocation.around(None, INSIDE)
+        session.find_allocation(None, INSIDE)
 
 
 @pytest.mark.parametrize("ends", ["10:14:21", "soon", ""])
 def test_with_minutes_no_end_is_needed(slurm, ends):
     slurm(ends=ends)
-    assert allocation.around(None, INSIDE, needs_end=False).ends is None
+    assert session.find_allocation(None, INSIDE, needs_end=False).ends is None
 
 
 def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypatch):
@@ -148,7 +148,7 @@ def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypa
     slurm(ends="'\"$([ $SLURM_TIME_FORMAT = standard ] && echo 2026-11-22T)07:56:13\"'")
     for name, value in {"SLURM_TIME_FORMAT": "relative", "SQUEUE_FORMAT": "%N"}.items():
         monkeypatch.setenv(name, value)
-    assert allocation.around(None, INSIDE).ends.isoformat() == "2026-11-22T07:56:13"
+    assert session.find_allocation(None, INSIDE).ends.isoformat() == "2026-11-22T07:56:13"
     (tmp_path / "squeue").write_text(
         '#!/bin/sh\n[ -n "$SQUEUE_FORMAT" ] && echo node1 || echo "7.0|name|node1"\n'
     )
@@ -160,7 +160,7 @@ def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypa
 def test_a_node_that_is_down_is_known_by_any_suffix(slurm, monkeypatch, state):
     monkeypatch.setitem(globals(), "NODES", NODES.replace("DOWN*+DRAIN", state))
     slurm()
-    said = allocation.around("node3", INSIDE).nodes["node3"].said
+    said = session.find_allocation("node3", INSIDE).nodes["node3"].said
     assert said == f"node3 was {state} (Not responding), so nothing was started on it."
 
 
@@ -170,7 +170,7 @@ def test_nodes_of_another_job_are_refused(slurm):
         NotFoundError,
         match=r"Slurm reports node3 in allocation 7, which SLURM_JOB_NODELIST .* does not have",
     ):
-        allocation.around(None, INSIDE | {"SLURM_JOB_NODELIST": "node[1-2]"})
+        session.find_allocation(None, INSIDE | {"SLURM_JOB_NODELIST": "node[1-2]"})
 
 
 def test_steps_are_whole_lines_of_the_job(monkeypatch):

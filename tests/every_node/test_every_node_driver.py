@@ -14,7 +14,7 @@ from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.run.every_node import driver, session, staging
-from fabricheck.run.every_node.allocation import Allocation
+from fabricheck.run.every_node.session import Allocation
 
 #: Finds its node, notes its own options and environment, and is what the node's file says.
 SRUN = """#!/bin/sh

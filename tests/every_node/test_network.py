@@ -11,7 +11,7 @@ import pytest
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 from fabricheck.rfm import host
-from fabricheck.run.every_node import network
+from fabricheck.run.every_node import driver
 from fabricheck.site import partitions, sites
 
 #: A partition without a fabric.
@@ -37,7 +37,7 @@ def recorded(folder):
 
 def test_the_choice_of_checks_is_replaced_and_nothing_else():
     given = ["-c", "checks", "--system=lumi", "-t", "smoke", "-x", "osu", "-S", "nodes=4"]
-    assert network.arguments(given) == [
+    assert driver.network_arguments(given) == [
         *("-c", "checks", "--system=lumi", "-S", "nodes=4", "-t", "^network$"),
     ]
 
@@ -54,7 +54,7 @@ def test_the_choice_of_checks_is_replaced_and_nothing_else():
     ],
 )
 def test_a_site_with_a_fabric_has_its_network_measured(given, joined):
-    assert network.is_joined(given) == joined
+    assert driver.is_joined(given) == joined
 
 
 @pytest.fixture
@@ -68,21 +68,21 @@ def sites_of_the_test():
 @pytest.mark.usefixtures("sites_of_the_test")
 def test_the_site_is_that_of_the_machine(tmp_path, monkeypatch):
     monkeypatch.setattr(host, "system_name", lambda: "nid002756")
-    assert network.is_joined([])
+    assert driver.is_joined([])
     # Of two sites it is neither: its sessions were refused, and said so.
     for name in ("north", "south"):
         system = {"name": name, "hostnames": ["nid"], "partitions": [PARTITION]}
         (tmp_path / f"{name}.py").write_text(f"site_configuration = {{'systems': [{system}]}}")
     monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
     partitions.read_site.cache_clear()
-    assert not network.is_joined([])
-    assert network.is_joined(["--system=dardel"])
+    assert not driver.is_joined([])
+    assert driver.is_joined(["--system=dardel"])
 
 
 def test_one_node_has_no_network(tmp_path):
     said = []
     requested = job(tmp_path, node1=None, node2="node2 ended without a run report.")
-    assert network.measure(tmp_path, requested, ["false"], None, said.append) is None
+    assert driver.measure_network(tmp_path, requested, ["false"], None, said.append) is None
     assert said == ["The network is not measured: 1 node answered, not two."]
     assert recorded(tmp_path) is None
 
@@ -94,7 +94,7 @@ def test_its_steps_are_of_the_nodes_that_answered(tmp_path, monkeypatch):
     told = 'echo "$SLURM_JOB_NODELIST $SLURM_NTASKS $FABRICHECK_RESULTS"'
     report = "mkdir $FABRICHECK_RESULTS/reports; : > $FABRICHECK_RESULTS/reports/run-0.json"
     command = ["sh", "-c", f"{told}; {report}; exit 3"]
-    assert network.measure(tmp_path, requested, command, None, print) is None
+    assert driver.measure_network(tmp_path, requested, command, None, print) is None
     folder = tmp_path / "network"
     assert (folder / "session.log").read_text() == f"node[1,3]  {folder}\n"
     found = recorded(tmp_path)
@@ -106,7 +106,7 @@ def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
     began = time.monotonic()
     said = []
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
-    assert network.measure(tmp_path, requested, command, 0.2, said.append) is None
+    assert driver.measure_network(tmp_path, requested, command, 0.2, said.append) is None
     assert time.monotonic() - began < 30
     found = recorded(tmp_path)
     sentence = "The session of the network was stopped because its time had passed."
@@ -117,7 +117,7 @@ def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
 def test_a_signal_ends_it_and_is_returned(tmp_path):
     requested = job(tmp_path, node1=None, node2=None)
     command = ["sh", "-c", f"kill -TERM {os.getpid()}; exec sleep 60"]
-    assert network.measure(tmp_path, requested, command, None, print) == 15
+    assert driver.measure_network(tmp_path, requested, command, None, print) == 15
     assert recorded(tmp_path).said == (
         "The session of the network was stopped because SIGTERM ended the run."
     )

@@ -15,7 +15,7 @@ import pytest
 
 from fabricheck.core import checkout
 from fabricheck.run.every_node import staging
-from fabricheck.run.every_node.allocation import Allocation
+from fabricheck.run.every_node.session import Allocation
 
 #: In place of ReFrame: says where it is, waits if it is told to, and ends with the given status.
 REFRAME = """#!/bin/sh

@@ -53,7 +53,6 @@ from fabricheck.results import (
 )
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
-from fabricheck.run.every_node import allocation
 from fabricheck.run.every_node import session as node_session
 from fabricheck.site import sites
 from fabricheck.site import software as spack
@@ -374,7 +373,7 @@ def _slurm() -> Iterator[Reader]:
             return read_text(path) if what == "job" else first + "\n" + rest
 
         with mock.patch.object(slurm, "_shown", shown):
-            found = allocation.around(
+            found = node_session.find_allocation(
                 environment={"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "node[1-3]"}
             )
         values: dict[Any, Any] = {"job": found.job, "ends": found.ends}

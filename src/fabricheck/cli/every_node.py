@@ -84,12 +84,11 @@ def every_node(
     incomplete; and 128 plus its number if a signal ended the run.
     """
     from fabricheck.rfm import host
-    from fabricheck.run.every_node import allocation, driver, staging
-    from fabricheck.run.every_node import network as of_all
+    from fabricheck.run.every_node import driver, session, staging
 
     if network_only and network is False:
         raise UsageError("--network-only and --no-network leave nothing to measure.")
-    found = allocation.around(nodes, needs_end=minutes is None)
+    found = session.find_allocation(nodes, needs_end=minutes is None)
     usable = [name for name, node in found.nodes.items() if node.said is None]
     if network_only and len(usable) < 2:
         raise UsageError(
@@ -105,7 +104,7 @@ def every_node(
     if stage is None:
         stage = len(found.nodes) > staging.FEW_NODES
     if network_only:
-        chosen = tuple(of_all.arguments(chosen))
+        chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
     request = driver.Request(command, chosen, minutes, at_once, stage, network_only)
     run = driver.Driver(request, found, results, typer.echo)
@@ -115,11 +114,11 @@ def every_node(
     )
     number = run.run()
     wanted = network_only or network
-    if number is None and (wanted or (wanted is None and of_all.is_joined(chosen))):
-        command = (reframe, "--nocolor", "-r", *of_all.arguments(chosen))
+    if number is None and (wanted or (wanted is None and driver.is_joined(chosen))):
+        command = (reframe, "--nocolor", "-r", *driver.network_arguments(chosen))
         limits = [run.left_s, None if minutes is None else 60 * minutes]
         left_s = min((limit for limit in limits if limit is not None), default=None)
-        number = of_all.measure(run.folder, run.nodes, command, left_s, typer.echo)
+        number = driver.measure_network(run.folder, run.nodes, command, left_s, typer.echo)
     if number is not None:
         raise typer.Exit(128 + number)
     return verdict.verdict([str(run.folder)])

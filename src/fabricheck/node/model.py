@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import Mover
-from fabricheck.node import paths, placement, subsets
+from fabricheck.node import paths, placement
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, SimulationSection, Source
 
@@ -361,19 +361,19 @@ class NodeModel:
 
     def device_sets(self) -> Mapping[str, tuple[int, ...]]:
         """Return the device sets of E5 that this node has, by name."""
-        return subsets.device_sets(self.packages, len(self.devices))
+        return placement.device_sets(self.packages, len(self.devices))
 
     def best_subsets(self, k: int) -> tuple[tuple[int, ...], ...]:
         """Return the best sets of k devices, the first in order first.
 
         :raises UsageError: when k is below 1 or the node has fewer than k devices.
         """
-        return subsets.best_subsets(self.link_matrix, k, self.name)
+        return placement.best_subsets(self.link_matrix, k, self.name)
 
     @cached_property
     def growing_subsets(self) -> tuple[tuple[int, ...], ...]:
         """Return sets of 2, 3 ... all devices with the best bandwidth, nested where possible."""
-        return subsets.growing_subsets(self.link_matrix, self.name)
+        return placement.growing_subsets(self.link_matrix, self.name)
 
     @cached_property
     def direct_peaks_gbs(self) -> tuple[tuple[float, ...], ...]:

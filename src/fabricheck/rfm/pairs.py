@@ -12,7 +12,7 @@ from typing import Any
 
 from fabricheck.node import NodeModel
 from fabricheck.node.paths import Pair
-from fabricheck.node.subsets import judge
+from fabricheck.node.placement import judge
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, Population, series_of

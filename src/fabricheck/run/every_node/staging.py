@@ -24,7 +24,7 @@ from pathlib import Path
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.whole_files import replaced
-from fabricheck.run.every_node.allocation import Allocation
+from fabricheck.run.every_node.session import Allocation
 from fabricheck.tools import runner
 
 #: The archive, in the folder of the run.
