@@ -78,7 +78,7 @@ def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatc
     shown = compare("20261121T200000-7", before)
     assert shown.exit_code == 4
     assert f"A: {part}: it is incomplete (running)" in shown.stderr
-    assert "which was killed or is still running" in " ".join(shown.stdout.split())
+    assert "it was killed, or is still running" in " ".join(shown.stdout.split())
 
 
 def test_what_a_session_left_is_compared_where_its_report_is_cut(before, tmp_path):

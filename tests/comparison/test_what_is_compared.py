@@ -60,7 +60,8 @@ def test_a_session_by_id_report_and_folder(one_session):
     for name in ("latest", "run-0", "0", "00000000", one_session,
                  one_session / "reports" / "run-0.json"):  # fmt: skip
         content, found = told(name, name)
-        assert content["a"]["title"].startswith(f"session run-0 of {one_session}")
+        assert content["a"]["name"] == str(name)
+        assert content["a"]["title"].startswith("session run-0 of 2026-01-02 03:04:00 on node1: ")
         assert [each[:2] for each in found] == [("local:host", "local:host")]
 
 

@@ -51,7 +51,7 @@ def test_every_command_takes_the_job_that_began_last(folder, monkeypatch, tmp_pa
             shutil.rmtree(page)
     assert [command for command, text in said.items() if "node2" not in text] == []
     compared = CliRunner().invoke(app, ["compare", "latest", str(folder)]).stdout
-    assert compared.count("job 42 over 2 nodes") == 2
+    assert " ".join(compared.split()).count("job 42 over 2 nodes") == 2
 
 
 def test_a_report_that_cannot_be_read_hides_behind_no_job(folder):

@@ -11,6 +11,7 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.cli.compare_tables import blocks
 from fabricheck.cli.output import AsJson
+from fabricheck.cli.results import titled
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
@@ -64,7 +65,7 @@ def compare(
     code = exit_code(found, bool(unread))
     text = blocks(one, other, found, show_all)
     sides = {
-        letter: {"name": side.name, "title": side.title, "software": side.says}
+        letter: {"name": side.name, "title": titled(side.results), "software": side.says}
         for letter, side in (("a", one), ("b", other))
     }
     result = {**sides, "exit_code": code, "partitions": list(map(_comparison, found))}

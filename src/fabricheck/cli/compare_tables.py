@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
+from fabricheck.cli.results import titled
 from fabricheck.core import amounts
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
@@ -37,7 +38,7 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
     With many nodes those without anything worse, better or missing are named only.
     """
     for letter, side in (("A", a), ("B", b)):
-        yield f"{letter}: {side.title}"
+        yield f"{letter}: {side.name}, {titled(side.results)}"
         if a.says != b.says:
             yield from (f"   {sentence}" for sentence in side.says)
     whole = show_all or len(found) <= MOST_NODES

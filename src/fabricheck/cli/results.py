@@ -12,7 +12,7 @@ from fabricheck.cli import commands, output, series_tables
 from fabricheck.cli.output import AsJson, Name, OnNodes
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError
-from fabricheck.core.nodelists import unfolded
+from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.show import listed
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import EXIT_GOOD
@@ -33,27 +33,37 @@ def choose(name: str, on: Sequence[str] | None = None) -> Results:
 
 
 def heading(found: Results) -> str:
-    """Return the heading of results: a session with its counts, or the title of anything else."""
-    title, session = capitalized(found.title), found.session
+    """Return the heading of results, and what software a session had."""
+    session = None if found.archive is not None else found.session
+    outputs = software.sentences(session.outputs, session.start, session.end) if session else ()
+    return "\n".join([capitalized(titled(found)), *outputs])
+
+
+def titled(found: Results) -> str:
+    """Return what results are of: a session with its counts, or the title of anything else."""
+    session = found.session
     if found.archive is not None:
         sessions = (
             f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
         )
         outside = (source.session.paths for source in found.sources if not source.name)
         alone = count(sum(map(len, outside)), "document")
-        return f"{title}: {listed(sessions) or 'no session'}, {alone} outside any session"
+        return f"{found.title}: {listed(sessions) or 'no session'}, {alone} outside any session"
+    if found.job is not None and not any(source.where or source.on for source in found.sources):
+        ran = sum(bool(one.cases) for one in found.sessions)
+        return f"{found.title}, {ran} of them with a session"
     if session is None:
         killed = found.job is None and any(source.killed for source in found.sources)
-        return title + killed * (
+        return found.title + killed * (
             ", without a readable run report: it was killed, or is still running"
         )
     said = (
-        f"Session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on {session.hostname}: "
+        f"session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on "
+        f"{folded(session.nodes) or session.hostname}: "
         f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
     )
     rare = ((session.retried, "retried"), (session.skipped, "skipped"))
-    said += "".join(f", {number} {what}" for number, what in rare if number)
-    return "\n".join([said, *software.sentences(session.outputs, session.start, session.end)])
+    return said + "".join(f", {number} {what}" for number, what in rare if number)
 
 
 def entries_of(found: Results) -> list[Entry]:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
-from fabricheck.core.nodelists import folded
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, causes, differences
 from fabricheck.judge.comparison.judging import (
@@ -71,28 +70,6 @@ class Side:
     def chosen(self) -> bool:
         """Whether the user chose one partition or node."""
         return any(source.where or source.on for source in self.results.sources)
-
-    @property
-    def title(self) -> str:
-        """The heading of a side: session, job, folder or document."""
-        job, home, first = self.results.job, self.results.home, self.results.sources[0]
-        if job is not None:
-            ran = sum(bool(session.cases) for session in self.results.sessions)
-            count = "" if self.chosen else f", {ran} of them with a session"
-            return f"{self.results.title}{count}"
-        session = first.reported
-        if session is not None:
-            return (
-                f"session {session.id} of {home}, {session.date:%Y-%m-%d %H:%M:%S}, on "
-                f"{folded(session.nodes) or session.hostname}: {len(session.cases)} checks, "
-                f"{session.passed} passed, {session.failed} failed, {session.skipped} skipped"
-            )
-        if first.killed and self.results.name == first.name:
-            return (
-                f"session {first.name} of {home} without a report, which was killed or is still "
-                "running"
-            )
-        return self.results.title
 
     @property
     def says(self) -> list[str]:
