@@ -111,8 +111,7 @@ def _require_executors(
 ) -> None:
     """Require that only those pairs have no value that TransferBench skips.
 
-    It skips what a NUMA node without CPUs would execute, both directions within a device, and on
-    CUDA what a CPU would execute from or to a GPU.
+    It skips what a NUMA node without CPUs would execute, and both directions within a device.
     """
     pairs = list(itertools.product(names, names))
     alone = {pair: {pair[remote_read]} for pair in pairs}
@@ -126,12 +125,7 @@ def _require_executors(
     for place, executors in ((ALONE, alone), (BESIDE, beside)):
         missing = {pair for pair in executors if (place, *pair) not in values}
         skipped = {pair for pair in executors if executors[pair] & idle}
-        by_cuda = skipped | {
-            pair
-            for pair in executors
-            if pair[0][:3] != pair[1][:3] and any(name[:3] == "CPU" for name in executors[pair])
-        }
-        if missing not in (skipped, by_cuda):
+        if missing != skipped:
             source, target = min(missing ^ skipped)
             has = "no value" if (source, target) in missing else "a value"
             raise line.garbled(f"{source} to {target} has {has}, against its other values")
@@ -213,25 +207,21 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
     if summary[1] is not None:
         reader.require_size(line, int(summary[1]), size)
     reader.rule()
-    totals = ["STotal", "Actual"]
-    devices = reader.columns("SRC\\DST", totals)
-    values: dict[tuple[str | int, ...], float] = {}
-    columns: dict[str, list[float]] = {name: [] for name in devices}
-    sums = []
-    for source in devices:
-        line, cells = reader.values([source], len(devices + totals), _THREE)
-        known = [cell for cell in cells[:-2] if cell is not None]
-        _require_sum(line, cells[-2], known)
-        sums.append(cells[-2] or 0.0)
-        for target, cell in zip(devices, cells, strict=False):
-            if cell is not None:
-                values[source, target] = cell
-                columns[target].append(cell)
-    line, cells = reader.values(["RTotal"], len(devices + totals) + 1, _THREE)
-    for target, cell in zip(devices, cells, strict=False):
-        _require_sum(line, cell, columns[target])
-    _require_sum(line, cells[-3], sums)
-    added = cells[-3] or 0.0
+    devices = reader.columns("SRC\\DST", ["STotal", "Actual"])
+    count = len(devices)
+    rows = [reader.values([source], count + 2, _THREE) for source in devices]
+    for line, cells in rows:
+        _require_sum(line, cells[count], cells[:count])
+    line, totals = reader.values(["RTotal"], count + 3, _THREE)
+    for column, total in enumerate(totals[: count + 1]):
+        _require_sum(line, total, [cells[column] for _, cells in rows])
+    values: dict[tuple[str | int, ...], float] = {
+        (source, target): cell
+        for source, (_, cells) in zip(devices, rows, strict=True)
+        for target, cell in zip(devices, cells, strict=False)
+        if cell is not None
+    }
+    added = totals[count] or 0.0
     if len(values) != transfers:
         raise line.garbled(f"it has {len(values)} values of {transfers} transfers")
     for head, place in _TOTALS:
@@ -251,9 +241,10 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
     return PlacedValues(values, reader.version, tuple(devices))
 
 
-def _require_sum(line: Line, stated: float | None, parts: Sequence[float]) -> None:
-    added = sum(parts)
-    if stated is None or abs(stated - added) > 0.0005 * (len(parts) + 1) + 1e-6:
+def _require_sum(line: Line, stated: float | None, parts: Sequence[float | None]) -> None:
+    known = [part for part in parts if part is not None]
+    added = sum(known)
+    if stated is None or abs(stated - added) > 0.0005 * (len(known) + 1) + 1e-6:
         raise line.garbled(f"{stated} is not the sum of its values, {added:.3f}")
 
 
