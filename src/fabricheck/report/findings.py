@@ -13,7 +13,7 @@ from fabricheck.core.nodelists import folded, titled
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.peers import LEAST, away
-from fabricheck.judge.verdict import caveats, evidence, model, scheduler
+from fabricheck.judge.verdict import evidence, model, node, scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report.experiments import Reference, references_of
@@ -161,7 +161,7 @@ class Partition:
             first = f"{count(len(observed.entries), 'document')} outside any session"
         skipped = sum(case.skipped for case in cases)
         retried = sum(case.failed_attempts > 0 for case in cases)
-        limits = caveats.limits(cases)
+        limits = node.limits(cases)
         limited = limits["kept"] + limits["missed"]
         series = [one for document in observed.documents for one in document["series"]]
         noisy = sum(one["noisy"] for one in series)

@@ -29,23 +29,23 @@ from fabricheck.results.series import Noise
 from fabricheck.results.table import LOST
 
 #: The files of tables, by suffix.
-TABLES = (".parquet", ".csv")
+_TABLES = (".parquet", ".csv")
 
 #: The suffixes of files that list names, one a line.
-LISTS = (".txt", ".list")
+_LISTS = (".txt", ".list")
 
 #: The suffixes of result documents. One of another name is one if it begins as JSON does.
-DOCUMENTS = (".json", ".partial")
+_DOCUMENTS = (".json", ".partial")
 
 #: What is raised about a table that cannot be read; a panic of polars is no Exception.
-UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
+_UNREADABLE = (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError)
 
 #: The columns that tell a metric from others, and those of its partition.
-PARTITION = ("system", "partition", "clock")
-KEY = (*PARTITION, "environment", "experiment", "check", "metric", "unit")
+_PARTITION = ("system", "partition", "clock")
+_KEY = (*_PARTITION, "environment", "experiment", "check", "metric", "unit")
 
 #: Facts about software, host and devices by column, in words.
-FACTS = {
+_FACTS = {
     "program_version": "programs",
     "commit": "commit of the programs",
     "runtime_version": "runtime",
@@ -61,8 +61,8 @@ FACTS = {
 }
 
 #: The kinds of rows that a fleet needs, and their columns beside the value, whose cells are words.
-KINDS = ("check", "metric", "state", "node")
-WORDS = ("kind", "node", "hostname", "session_id", "result", *KEY, "noise", *FACTS)
+_KINDS = ("check", "metric", "state", "node")
+_WORDS = ("kind", "node", "hostname", "session_id", "result", *_KEY, "noise", *_FACTS)
 
 #: A table without one of these is not one of `fabricheck results export`.
 _REQUIRED = ("kind", "node", "check", "metric", "value", "unit")
@@ -173,7 +173,9 @@ class Fleet:
     @cached_property
     def facts(self) -> pl.DataFrame:
         """Fact, value and node, where a node has it; a fact of devices has no device."""
-        each = self.rows.select("node", *FACTS).unique().unpivot(index="node", variable_name="fact")
+        each = (
+            self.rows.select("node", *_FACTS).unique().unpivot(index="node", variable_name="fact")
+        )
         words = each.drop_nulls().unique().with_columns(pl.col("node", "value").cast(pl.String))
         of_firmware = pl.col("fact") == "firmware"
         values = (
@@ -181,7 +183,7 @@ class Fleet:
             .then(pl.col("value").str.split(", "))
             .otherwise(pl.concat_list("value"))
         )
-        found = words.with_columns(value=values, fact=pl.col("fact").replace(FACTS))
+        found = words.with_columns(value=values, fact=pl.col("fact").replace(_FACTS))
         return found.explode("value", empty_as_null=True).unique().sort("fact", "node", "value")
 
     def sessions(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
@@ -207,8 +209,8 @@ def read(names: Sequence[str], every: bool = False) -> Fleet:
     named = list(dict.fromkeys(_expanded(names, set())))
     if names and not named:
         raise NotFoundError(f"{' '.join(names)} lists no name.")
-    tables = [Path(name) for name in named if _suffix(name) in TABLES]
-    others = [name for name in named if _suffix(name) not in TABLES]
+    tables = [Path(name) for name in named if _suffix(name) in _TABLES]
+    others = [name for name in named if _suffix(name) not in _TABLES]
     strange = [other for other in others if _is_not_json(Path(other))]
     asked = [other for other in others if other not in strange]
     log = export.ExportLog(
@@ -255,7 +257,7 @@ def _suffix(name: str) -> str:
 
 def _is_not_json(path: Path) -> bool:
     """Whether a path is a file that is neither a table, nor results, nor a document."""
-    if not path.is_file() or archive.is_archive(path) or path.suffix.lower() in DOCUMENTS:
+    if not path.is_file() or archive.is_archive(path) or path.suffix.lower() in _DOCUMENTS:
         return False
     try:
         with path.open("rb") as file:
@@ -277,7 +279,7 @@ def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
             if not found:
                 raise NotFoundError(f"No file or folder fits {name}.")
             yield from _expanded(found, seen)
-        elif path.is_file() and _suffix(name) in LISTS and not archive.is_archive(path):
+        elif path.is_file() and _suffix(name) in _LISTS and not archive.is_archive(path):
             if path.resolve() in seen:
                 continue
             seen.add(path.resolve())
@@ -289,7 +291,7 @@ def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
         elif path.is_dir() and not reading.holds_sessions(path):
             yield from _inside(path)
         else:
-            if _suffix(name) in TABLES and not path.is_file():
+            if _suffix(name) in _TABLES and not path.is_file():
                 raise NotFoundError(f"There is no file {name}.")
             yield name
 
@@ -297,7 +299,7 @@ def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
 def _inside(folder: Path) -> Iterator[str]:
     """Yield the tables of a folder, else the results folders in it, else the folder itself."""
     paths = sorted(folder.iterdir(), key=lambda path: nodelists.natural(path.name))
-    tables = [path for path in paths if path.suffix.lower() in TABLES and path.is_file()]
+    tables = [path for path in paths if path.suffix.lower() in _TABLES and path.is_file()]
     results = [path for path in paths if path.is_dir() and reading.holds_sessions(path)]
     for path in tables or results or [folder]:
         yield str(path)
@@ -320,7 +322,7 @@ def _tables(paths: list[Path], problems: list[str]) -> Iterator[list[pl.DataFram
         return
     except InvalidInputError as error:
         reason = str(error)
-    except UNREADABLE as error:
+    except _UNREADABLE as error:
         first = " ".join(str(error).split()).partition("This error occurred")[0]
         reason = f"cannot be read ({first[:200].rstrip('. ')})."
     if len(paths) == 1:
@@ -341,7 +343,7 @@ def _needed(rows: pl.LazyFrame) -> list[pl.DataFrame]:
     """
     there = rows.collect_schema()
     lacks = [f"{name} is missing" for name in _REQUIRED if name not in there]
-    needed = (*WORDS, "value")
+    needed = (*_WORDS, "value")
     nested = [name for name, kind in there.items() if name in needed and kind.is_nested()]
     if lacks or nested:
         reason = [*lacks, *(f"{name} has cells of several values" for name in nested)][0]
@@ -350,17 +352,17 @@ def _needed(rows: pl.LazyFrame) -> list[pl.DataFrame]:
         )
     words = [
         (pl.col(name) if name in there else pl.lit(None)).cast(pl.String).cast(_WORD).alias(name)
-        for name in WORDS
+        for name in _WORDS
     ]
     found = (
-        rows.filter(pl.col("kind").cast(pl.String).is_in(KINDS))
+        rows.filter(pl.col("kind").cast(pl.String).is_in(_KINDS))
         .select(*words, pl.col("value").cast(pl.Float64, strict=False), ORIGIN)
         .with_columns(node=pl.coalesce("node", "hostname"))
     )
     values = found.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
-    about = found.select("kind", "node", "check", "session_id", "result", ORIGIN, *FACTS).unique()
+    about = found.select("kind", "node", "check", "session_id", "result", ORIGIN, *_FACTS).unique()
     return pl.collect_all(
-        [values.select(*KEY, "node", "noise", "value"), about], engine="streaming"
+        [values.select(*_KEY, "node", "noise", "value"), about], engine="streaming"
     )
 
 
@@ -391,7 +393,7 @@ def _requested(results: reading.Results) -> dict[str, str | None]:
 def _partitions(values: pl.DataFrame) -> list[Partition]:
     several = pl.col("node").cast(pl.String).str.contains(r"[\[,]").alias("networks")
     by_partition = values.with_columns(several).partition_by(
-        *PARTITION, "networks", maintain_order=True
+        *_PARTITION, "networks", maintain_order=True
     )
     return sorted(
         map(_partition, by_partition),
@@ -401,10 +403,10 @@ def _partitions(values: pl.DataFrame) -> list[Partition]:
 
 def _partition(rows: pl.DataFrame) -> Partition:
     """Return the matrix of one partition from the rows of its metrics."""
-    each = rows.group_by(*KEY, maintain_order=True).agg(pl.col("noise").drop_nulls().first())
-    numbered = each.select(*KEY).with_row_index("number")
+    each = rows.group_by(*_KEY, maintain_order=True).agg(pl.col("noise").drop_nulls().first())
+    numbered = each.select(*_KEY).with_row_index("number")
     values = (
-        rows.join(numbered, on=KEY, nulls_equal=True)
+        rows.join(numbered, on=_KEY, nulls_equal=True)
         .select("number", "node", pl.col("value").fill_null(math.nan))
         .pivot("number", index="node", values="value", aggregate_function="median")
         .with_columns(pl.col("node").cast(pl.String))

@@ -21,7 +21,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN, UNKNOWN
 from fabricheck.judge.verdict import model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
-from fabricheck.judge.verdict.grouping import JudgedNode, NodeResults
+from fabricheck.judge.verdict.node import JudgedNode, NodeResults
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument

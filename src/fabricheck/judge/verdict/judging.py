@@ -1,52 +1,25 @@
-"""The verdict on each node of a session."""
+"""The verdicts on all nodes of a session: the attempts of each, measured and simulated apart."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
 import os
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from datetime import UTC, datetime
-from functools import cached_property
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from datetime import datetime
 from itertools import chain, groupby
-from pathlib import Path
-from typing import TYPE_CHECKING
 
-from fabricheck.core import nodelists
 from fabricheck.core.grouping import grouped
-from fabricheck.core.text import count
-from fabricheck.core.vocabulary import UNKNOWN
-from fabricheck.judge import coverage, set_times
-from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict import caveats, checks, evidence, model
-from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
-from fabricheck.judge.verdict.grouping import (
-    UNPLACED,
-    JudgedNode,
-    NodeResults,
-    group,
-    ran,
-    silent,
-)
-from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
-from fabricheck.node import NodeModel
-from fabricheck.references import calibrated
-from fabricheck.references.published import folder
-from fabricheck.results import state
-from fabricheck.results.model import ResultDocument
-from fabricheck.results.observed import node_of
-from fabricheck.results.reading import Results, Source
-from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.results.series import has_runtime
-from fabricheck.results.session_checks import PartitionChecks
-from fabricheck.site import partitions, this_machine
-from fabricheck.site.sets import Choice
-from fabricheck.site.software import FOLDER
-
-if TYPE_CHECKING:
-    from fabricheck.judge.diagnosis.diagnose import Miss, Session
-
+from fabricheck.core.nodelists import is_several
+from fabricheck.judge.verdict import evidence, model
+from fabricheck.judge.verdict.checks import Attempt, Key, key
+from fabricheck.judge.verdict.node import UNPLACED, JudgedNode, NodeJudgement, NodeResults
+from fabricheck.judge.verdict.rules import Finding
+from fabricheck.results.entry import Entry
+from fabricheck.results.reading import Results, Source, answered
+from fabricheck.results.series import BETWEEN_NODES
+from fabricheck.results.session import REPETITION, Case
+from fabricheck.results.table import Check
+from fabricheck.site import partitions
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.
 _Share = tuple[list[tuple[JudgedNode, evidence.Judged]], Mapping[str, evidence.Run]]
@@ -74,7 +47,7 @@ def judge(
     ) -> evidence.Judged:
         of_rounds = named.get(subject.node, ()) if subject.simulated is None else ()
         silent = silent_in.get(subject.node, ())
-        node = _Node(subject, its, results, ran_in, silent, set_tag, of_rounds)
+        node = NodeJudgement(subject, its, results, ran_in, silent, set_tag, of_rounds)
         return evidence.Judged(node.verdict(), evidence.runs_of(its))
 
     def of_sources(sources: Sequence[Source]) -> _Share:
@@ -147,282 +120,107 @@ def _shares(results: Results) -> list[tuple[Source, ...]]:
     ]  # fmt: skip
 
 
-class _Node:
-    """The judgement of one node."""
+def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, None]]:
+    """Return by partition the checks that ran on one node, and those that ran on several.
 
-    def __init__(
-        self,
-        subject: JudgedNode,
-        results: NodeResults,
-        all_results: Results,
-        ran_in: Mapping[tuple[str, bool], Mapping[Key, None]],
-        silent_in: Sequence[Results],
-        set_tag: str | None,
-        named: Sequence[Finding],
-    ) -> None:
-        self.subject, self.results, self.all_results = subject, results, all_results
-        self.ran_in, self.silent_in, self.named = ran_in, silent_in, named
-        self.several = nodelists.is_several(subject.node)
-        self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
-        choice = checks.choice_of(source.choice for source in results.sources)
-        self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
-        recorded = {
-            where: it for source in results.sources for where, it in source.recorded.items()
-        }
-        self.recorded = {
-            where: recorded[where] for where in results.partitions if where in recorded
-        }
-        self.outcomes = checks.outcomes(results.attempts)
-        self.documents = [
-            attempt.document for attempt in results.attempts if attempt.document is not None
-        ]
+    The reports tell it: documents, of which there may be thousands, are not read.
+    """
+    found = grouped(
+        ((case.where, BETWEEN_NODES in case.experiments or is_several(case.node or "")), key(each))
+        for source in sources
+        for case in source.cases
+        for each in attempts(case, None, 0)
+        if not each.skipped
+    )
+    return {place: dict.fromkeys(keys) for place, keys in found.items()}
 
-    def verdict(self) -> model.NodeVerdict:
-        """Return the verdict."""
-        missing = list(self._missing())
-        diagnosis = _node_diagnosis(self.outcomes, self.recorded)
-        # Within a status, the cause that ended the session comes before the checks that it ended.
-        reasons = in_order([*self._of_node(missing), *self._of_checks()])
-        reasons = _with_diagnosis(reasons, diagnosis)
-        start, duration = _times(self.results)
-        skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
-        status = worst(reason.status for reason in reasons)
-        return model.NodeVerdict(
-            node=self.subject.node,
-            scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
-            status=status,
-            uncalibrated=self.uncalibrated,
-            provisional=self._provisional(status),
-            kind=self._kind(),
-            simulated=self._simulated(),
-            partitions=self.results.partitions,
-            set=_label(self.choice) if self.outcomes else "",
-            start=start,
-            duration_s=duration,
-            reasons=[
-                model.Reason(
-                    status=reason.status,
-                    rule=reason.rule.name,
-                    sentence=reason.with_check,
-                    check=reason.check,
-                    metric=reason.metric,
-                    partition=reason.partition,
-                    stands_for=reason.stands_for,
-                )
-                for reason in reasons
-            ],
-            caveats=list(self._caveats(len(skipped), missing)),
-            diagnosis=diagnosis,
-            checks=model.Checks(
-                passed=sum(
-                    not outcome.skipped and not outcome.reasons
-                    for outcome in self.outcomes.values()
-                ),
-                failed=sum(bool(outcome.reasons) for outcome in self.outcomes.values()),
-                skipped=[
-                    model.SkippedCheck(check=outcome.check, why=checks.why_skipped(outcome))
-                    for outcome in skipped
-                ],
-                missing=missing,
-            ),
-            devices=_devices(self.documents),
-            versions=_versions(self.documents, self.results.sources),
-            sessions=[
-                model.RanIn(
-                    id=source.name or "documents",
-                    uuid=source.session.uuid or None,
-                    results=str(source.results),
-                )
-                for source in self.results.sources
-            ],
-            faults_injected=sorted(
-                {fault for document in self.documents for fault in document["faults_injected"]}
-            ),
+
+def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
+    """Return the results of sources by node."""
+    clocks = grouped(
+        (row.where, row.clock)
+        for source in sources
+        for row in source.checks
+        if row.case is not None and row.clock is not None
+    )
+    found: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
+    for source in sources:
+        here = grouped(
+            (JudgedNode(row.node or _machine(source), _simulation(row, clocks)), attempt)
+            for row in source.checks
+            for attempt in attempts(row.case, row.entry, source.start)
         )
-
-    def _kind(self) -> model.Kind:
-        if self.subject.simulated is not None:
-            return "simulated"
-        measured = self.documents or self.named or self._ran_on_hardware()
-        return "measured" if measured else "nothing"
-
-    def _node_model(self, where: str) -> NodeModel | None:
-        cases = (attempt.case for attempt in self.results.attempts)
-        case = next((case for case in cases if case and case.where == where), None)
-        return node_of(where, self.documents, case)
-
-    @cached_property
-    def uncalibrated(self) -> list[str]:
-        """The partitions that measured and have no calibration of their own."""
-        return [
-            where
-            for where in self.results.partitions
-            if not calibrated.has_own(folder(), where, self._node_model(where))
-        ]
-
-    def _provisional(self, status: NodeStatus) -> list[str]:
-        if self.subject.simulated is not None:
-            return []
-        missed = [
-            where
-            for (where, _, _), outcome in self.outcomes.items()
-            if any(reason.status == "PERF-FAIL" for reason in outcome.reasons)
-        ]
-        rules = {
-            reason.rule.name for outcome in self.outcomes.values() for reason in outcome.reasons
-        }
-        missed = list(dict.fromkeys(missed))
-        return model.provisional_partitions(
-            status, self.results.partitions, missed, rules, self.uncalibrated
-        )
-
-    def _ran_on_hardware(self) -> bool:
-        """Whether a check ran in a partition that measures hardware, according to the site."""
-        return any(
-            (attempt.case.values or attempt.case.exit_code is not None)
-            and partitions.known(attempt.case.where)
-            for attempt in self.results.attempts
-            if attempt.case is not None
-        )
-
-    def _simulated(self) -> model.SimulatedNode | None:
-        if self.subject.simulated is None:
-            return None
-        nodes = [document.get("node") for document in reversed(self.documents)]
-        node = next(filter(None, nodes), None)
-        overlay = node["overlay"] if node else None
-        return model.SimulatedNode(
-            partition=self.subject.simulated,
-            node_model=node["name"] if node else None,
-            overlay=overlay["name"] if overlay else None,
-        )
-
-    def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
-        node = self.subject.node
-        yield from self.named
-        problems = [
-            problem for problem in self.all_results.problems if (problem.node or UNPLACED) == node
-        ]
-        for problem in problems:
-            yield finding("report", problem.sentence)
-        requested = self._requested()
-        # On this node, or on a node that it simulates.
-        sessions = [source.reported for source in self.results.sources]
-        failed_anywhere = any(session is None or session.failed for session in sessions)
-        if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
-            lacking = f"There is no result of {self.title}"
-            yield finding("silent", f"{lacking}{_as_requested(requested)}.")
-        elif requested is not None and requested.said is not None:
-            yield finding("session", requested.said)
-        elif requested is not None and requested.status and not failed_anywhere:
-            yield finding(
-                "session",
-                f"The session on {self.title} ended with exit status {requested.status}, but no "
-                "check of it failed: its log states the reason.",
-            )
-        for part in self.silent_in if self.results.attempts else ():
-            lacking = f"There is no result of {self.title} in {part.archive or part.home}"
-            yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
-        for source in self.results.sources:
-            if source.killed:
-                yield finding(
-                    "session",
-                    f"Session {source.name} on {node} has no run report: it was killed, or is "
-                    "still running.",
-                )
-        if missing:
-            listed = f"missing that should have run on {node}: {', '.join(missing)}."
-            yield finding("missing", f"{count(len(missing), 'check')} {listed}")
-
-    def _of_checks(self) -> Iterator[Finding]:
-        """Yield the reasons against PASS of the checks, except missing ones."""
-        if not self.outcomes:
-            return
-        for (where, _, _), outcome in self.outcomes.items():
-            for reason in outcome.reasons:
-                yield replace(reason, partition=where) if reason.check and where else reason
-        for where, recorded in self.recorded.items() if self.choice.set is not None else ():
-            for sentence in recorded.losses(where):
-                yield finding("missing", sentence)
-        for where, recorded in self.recorded.items():
-            for sentence in recorded.valueless(where):
-                yield finding("no-value", sentence)
-        if all(outcome.skipped for outcome in self.outcomes.values()):
-            yield finding("nothing-passed", "No check passed or failed.")
-
-    def _requested(self) -> RequestedNode | None:
-        """Return how the node was requested; of several nodes how the network of their job was."""
-        found = (
-            requested
-            for name, requested in self.all_results.requested.items()
-            if name == self.subject.node or (self.several and nodelists.is_several(name))
-        )
-        return next(found, None)
-
-    def _missing(self) -> Iterator[str]:
-        # The record has checks by class, the sessions by check name.
-        ran = {(where, check.split()[0]) for where, _, check in self.outcomes}
-        absent = [
-            check
-            for where, recorded in self.recorded.items()
-            for check in recorded.of_set(self.choice.set)
-            if (where, check) not in ran
-        ]
-        if self.several:
-            # Other checks of the set may be of other nodes.
-            here = {
-                check.split()[0]
-                for where in self.results.partitions
-                for _, _, check in self.ran_in.get((where, True), ())
-            }
-            yield from dict.fromkeys(check for check in absent if check not in here)
-            return
-        yield from dict.fromkeys(absent)
-        for where in self.results.partitions:
-            for key in self.ran_in.get((where, False), ()):
-                if key not in self.outcomes and key[2] not in absent:
-                    yield key[2]
-
-    def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
-        cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
-        if self.outcomes:
-            yield from caveats.result_caveats(cases, self.documents, len(self.outcomes), skipped)
-        if self.subject.simulated is not None and not self.documents:
-            yield "It is of a simulated node and says nothing about a machine."
-        if self.choice.set is None and self.outcomes and not missing:
-            label = _label(self.choice)
-            yield f"No selected set is known ({label}), so missing checks are unknown."
-        for where in self.results.partitions if self.choice.set is not None else ():
-            if where not in self.recorded:
-                yield f"The checks that {where} should have are unknown: no session recorded them."
-            if not partitions.known(where):
-                why = partitions.why_unknown(where)
-                yield f"The devices that {where} should have are unknown. {why}"
-        for where in {this_machine.NAME} & {*self.results.partitions}:
-            yield from coverage.not_judged(self._node_model(where))
-        yield from caveats.state_caveats(self.results.attempts)
-        for source in self.results.sources:
-            for time in set_times.took(source.session) if source.reported else ():
-                if time.over and time.where in self.results.partitions:
-                    yield time.sentence
-        for outcome in self.outcomes.values():
-            yield from outcome.notes
+        for subject, its in here.items():
+            found[subject].by_source.append((source, its))
+            found[subject].scheduled |= subject.node in source.named
+    return dict(found)
 
 
-def _label(choice: Choice) -> str:
-    return choice.set or " ".join(choice.words) or "unknown"
+def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attempt]:
+    """Return the attempts of a case, retries included; for a document without a case, the document.
+
+    :param began: when the session began, in s since 1970.
+    """
+    if case is None:
+        program = entry.document["program"]["name"] if entry and entry.document else "a document"
+        return [Attempt(program, None, entry, began)]
+    check = REPETITION.sub("", case.name)
+    # Later attempts overwrote the documents of earlier ones.
+    return [
+        *(Attempt(check, earlier, None, began) for earlier in case.earlier),
+        Attempt(check, case, entry, began),
+    ]
 
 
-def _as_requested(requested: RequestedNode | None) -> str:
-    """Return the known facts of a requested node without a result, as the rest of a sentence."""
-    if requested is None:
-        return ""
-    if requested.said:
-        return f": {requested.said.rstrip('.')}"
-    if requested.state:
-        because = f" ({requested.because})" if requested.because else ""
-        return f", which the scheduler called {requested.state}{because} when the session began"
-    return ""
+def _machine(source: Source) -> str:
+    """Return the node of a result without one: ReFrame's own host, if no scheduler named a node."""
+    if source.named or source.reported is None:
+        return UNPLACED
+    return source.session.hostname
+
+
+def _simulates(where: str, clocks: Collection[str]) -> bool:
+    """Whether a partition simulates: by the site file, or else all its documents do."""
+    known = partitions.simulates(where)
+    return set(clocks) == {"simulated"} if known is None else known
+
+
+def _simulation(row: Check, clocks: Mapping[str, Sequence[str]]) -> str | None:
+    """Return the partition that simulates; None for results of the machine.
+
+    The clock of a document decides, so a simulated result never counts for a machine.
+
+    :param clocks: by partition, the clocks of the documents.
+    """
+    if row.clock is not None:
+        return (row.where or "no partition") if row.clock == "simulated" else None
+    return row.where if _simulates(row.where, clocks.get(row.where, ())) else None
+
+
+def silent(
+    there: Collection[JudgedNode],
+    results: Results,
+    expected_nodes: Iterable[str],
+) -> list[JudgedNode]:
+    """Return the nodes without any result.
+
+    :param there: the nodes with a result.
+    :param expected_nodes: nodes that must exist besides the requested ones.
+    """
+    names = {subject.node for subject in there}
+    kinds = {subject.simulated for subject in there} or {None}
+    partition = next(
+        (nodes.partition for nodes in results.lists if nodes.partition is not None), None
+    )
+    if partition is not None:
+        kind = partition if partition in kinds or _simulates(partition, ()) else None
+    else:
+        # If anything was measured, the node itself is what is missing.
+        kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
+    missed = dict.fromkeys((*results.requested, *expected_nodes))
+    if any(problem.node is None for problem in results.problems):
+        missed[UNPLACED] = None
+    return [JudgedNode(name, kind) for name in missed if not answered(name, names)]
 
 
 def began(results: Results) -> list[datetime]:
@@ -431,193 +229,3 @@ def began(results: Results) -> list[datetime]:
     if not times:
         times = sorted(nodes.started.timestamp() for nodes in results.lists)[:1]
     return [datetime.fromtimestamp(time).astimezone() for time in times]
-
-
-def _times(results: NodeResults) -> tuple[datetime | None, float | None]:
-    """Return when the first program began, and the total seconds of all sessions on the node."""
-    by_source = [
-        [
-            datetime.fromisoformat(text)
-            for attempt in attempts
-            if attempt.document is not None
-            for text in (attempt.document["started"], attempt.document["finished"])
-            if text is not None
-        ]
-        for _, attempts in results.by_source
-    ]
-    spans = [times for times in by_source if times]
-    if not spans:
-        return None, None
-    start = min(map(min, spans)).astimezone(UTC)
-    return start, sum((max(times) - min(times)).total_seconds() for times in spans)
-
-
-def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
-    """Return every device that a document names, once each.
-
-    Node tools know less of a device than its runtime does, so they add no devices.
-    """
-    found: dict[tuple[int, str | None, str | None], model.Device] = {}
-    named = (device for document in documents for device in document["devices"])
-    for device in sorted(named, key=lambda device: device["unique_id"] is None):
-        index, address, unique_id = device["index"], device["pci_address"], device["unique_id"]
-        known = {(index, address) for index, address, _ in found}
-        if unique_id is not None or (index, address) not in known:
-            found.setdefault(
-                (index, address, unique_id),
-                model.Device(
-                    index=index,
-                    name=device["name"],
-                    arch=device["arch"],
-                    pci_address=address,
-                    unique_id=unique_id,
-                ),
-            )
-    return sorted(found.values(), key=lambda device: device.index)
-
-
-def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
-    """Return the versions behind the results, from the programs that ran on the devices."""
-    ours = [document for document in documents if document["program"]["commit"] != UNKNOWN]
-    versions = [document["versions"] for document in documents if has_runtime(document)]
-    states = [
-        device_state for document in documents for device_state in state.device_states(document)
-    ]
-    firmware = grouped(
-        (name, version)
-        for device_state in states
-        for name, version in (device_state["firmware"] or {}).items()
-    )
-    locks = [_locks_in(source.session.outputs) for source in sources if source.reported]
-    return model.Versions(
-        fabricheck=_each(document["program"]["version"] for document in ours or documents),
-        commits=_each(document["program"]["commit"] for document in ours),
-        kernel=_each(document["host"]["kernel"] for document in documents),
-        runtime=_each(found.get("runtime") for found in versions),
-        driver=_each(found.get("driver") for found in versions),
-        vbios=_each(device_state["vbios"] for device_state in states),
-        firmware={name: _each(versions) for name, versions in sorted(firmware.items())},
-        mpi=_each(found.get("mpi") for found in versions),
-        rccl=_each(found.get("rccl") for found in versions),
-        reframe=_each(source.session.reframe for source in sources if source.reported),
-        spack_locks={name: digest for of_source in locks for name, digest in of_source.items()},
-    )
-
-
-def _each(values: Iterable[object]) -> list[str]:
-    found = {str(value) for value in values if value}
-    return sorted(found - {"none", UNKNOWN} or found)
-
-
-@functools.cache
-def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
-    # Cached, because hundreds of nodes of a session share the same locks.
-    paths = [
-        path
-        for folder in reversed(outputs)  # of equal names the first folder's counts
-        for path in sorted((folder / FOLDER).glob("*.spack.lock"))
-    ]
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
-
-
-#: The rules of slow values and of differences from the node model.
-OF_MISSES = frozenset(
-    {"reference", "peers", "at-times", "topology", "lost", "device-in-use", "host-busy", "varies"}
-)
-
-
-def _node_diagnosis(
-    outcomes: Mapping[Key, CheckOutcome], recorded: Mapping[str, PartitionChecks]
-) -> Diagnosis | None:
-    """Return the diagnosis of a node; None if nothing was missed.
-
-    Several partitions measure the same hardware; the one with the most misses is diagnosed. Of its
-    components it names no further check that cannot run there.
-    """
-    by_partition = grouped(
-        (where, outcome.attempts[-1]) for (where, _, _), outcome in outcomes.items()
-    )
-    last = (attempt for attempts in by_partition.values() for attempt in attempts)
-    if not any(found.rule.name in OF_MISSES for attempt in last for found in attempt.findings):
-        return None  # before the files of a healthy node are read
-    from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
-
-    sessions = [(where, _diagnosed_session(its)) for where, its in by_partition.items()]
-    where, most = max(sessions, key=lambda session: len(session[1].misses))
-    diagnosis = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
-    if diagnosis is None:
-        return None
-    missed = {miss.check for miss in most.misses}
-    documents = [document for check, document in most.documents.items() if check in missed]
-    there = recorded[where].checks if where in recorded else None
-    degraded = [
-        component.model_copy(
-            update={
-                "causes": _causes(component, documents),
-                "next": [check for check in component.next if there is None or check in there],
-            }
-        )
-        for component in diagnosis.degraded
-    ]
-    return diagnosis.model_copy(update={"degraded": degraded})
-
-
-def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
-    """Return the data of a node's session from one attempt of each check."""
-    from fabricheck.judge.diagnosis.diagnose import Session  # a healthy node needs none
-
-    found = {
-        attempt.check: (attempt, attempt.document)
-        for attempt in attempts
-        if attempt.case and attempt.document is not None
-    }
-    return Session(
-        {check: document for check, (_, document) in found.items()},
-        [metric for attempt, _ in found.values() for metric in attempt.metrics.values()],
-        [miss for attempt, _ in found.values() for miss in _misses(attempt)],
-    )
-
-
-def _misses(attempt: Attempt) -> Iterator[Miss]:
-    from fabricheck.judge.diagnosis.diagnose import Miss
-
-    for found in attempt.findings:
-        metric = attempt.metrics.get(found.metric or "")
-        if found.rule.name in ("topology", "lost"):
-            place = found.place or (frozenset(), None)
-            yield Miss(attempt.check, found.metric or "", sentence=found.sentence, place=place)
-        elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
-            yield Miss(
-                attempt.check, metric.metric, metric.value, metric.least, metric.most,
-                metric.unit, dict(zip(metric.decisive, metric.decisive_series, strict=True)),
-            )  # fmt: skip
-
-
-def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
-    """Return the states of its devices that can be why a component is slow."""
-    devices = component.devices or None
-    causes = (
-        cause
-        for document in documents
-        for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
-    )
-    return [cause.clause(address=False) for cause in state.merged(causes)]
-
-
-def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
-    """Return the reasons of a node with its diagnosis before the first miss.
-
-    If nothing explains the misses, that is stated after them, unless the data is missing. Without a
-    node model, the misses themselves name all that is known.
-    """
-    places = [place for place, reason in enumerate(reasons) if reason.rule.name in OF_MISSES]
-    if diagnosis is None or diagnosis.node_model is None or not places:
-        return list(reasons)
-    # A device that is gone is its own explanation.
-    gone = all(reasons[place].rule.name == "lost" for place in places)
-    if not diagnosis.degraded and (diagnosis.lacking or gone):
-        return list(reasons)
-    place = places[0] if diagnosis.degraded else places[-1] + 1
-    status = reasons[places[0] if diagnosis.degraded else places[-1]].status
-    found = replace(finding("diagnosis", diagnosis.sentence), status=status)
-    return [*reasons[:place], found, *reasons[place:]]

@@ -1,0 +1,643 @@
+"""The verdict on one node: its reasons, its caveats and its diagnosis."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fabricheck.core import nodelists
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
+from fabricheck.core.text import count
+from fabricheck.core.vocabulary import UNKNOWN
+from fabricheck.judge import coverage, set_times
+from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
+from fabricheck.judge.verdict import checks, model
+from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
+from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
+from fabricheck.node import NodeModel
+from fabricheck.references import calibrated
+from fabricheck.references.published import folder
+from fabricheck.results import settings, state
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.observed import node_of
+from fabricheck.results.reading import Results, Source
+from fabricheck.results.requested_nodes import RequestedNode
+from fabricheck.results.series import has_runtime
+from fabricheck.results.session import Case
+from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.site import partitions, this_machine
+from fabricheck.site.sets import Choice
+from fabricheck.site.software import FOLDER
+
+if TYPE_CHECKING:
+    from fabricheck.judge.diagnosis.diagnose import Miss, Session
+
+#: The number of checks that a caveat names.
+_MOST_CHECKS = 3
+
+#: The name of an unknown node, as for a job that was never placed.
+UNPLACED = "(no node)"
+
+
+@dataclass(frozen=True)
+class JudgedNode:
+    """The subject of a verdict: a node, a simulated node on it, or nodes that a check joined.
+
+    node: its name, or the host list of several, whose results blame none of them.
+    simulated: the partition that simulates; None for the machine itself, whose partitions all
+    measure the same hardware.
+    """
+
+    node: str
+    simulated: str | None = None
+
+
+@dataclass
+class NodeResults:
+    """The results of one subject.
+
+    by_source: those of each session, or of documents outside any session. scheduled: whether a
+    scheduler named the node.
+    """
+
+    by_source: list[tuple[Source, list[Attempt]]] = field(default_factory=list)
+    scheduled: bool = False
+
+    @cached_property
+    def attempts(self) -> list[Attempt]:
+        """All attempts, in the order in which their sessions began."""
+        return sorted(
+            (attempt for _, attempts in self.by_source for attempt in attempts),
+            key=lambda attempt: attempt.began,
+        )
+
+    @property
+    def sources(self) -> list[Source]:
+        """The sessions, and the sources of documents outside any session."""
+        return [source for source, _ in self.by_source]
+
+    @property
+    def partitions(self) -> list[str]:
+        """The partitions of its cases, in their order."""
+        return list(
+            dict.fromkeys(
+                attempt.case.where for attempt in self.attempts if attempt.case is not None
+            )
+        )
+
+
+class NodeJudgement:
+    """The judgement of one node."""
+
+    def __init__(
+        self,
+        subject: JudgedNode,
+        results: NodeResults,
+        all_results: Results,
+        ran_in: Mapping[tuple[str, bool], Mapping[Key, None]],
+        silent_in: Sequence[Results],
+        set_tag: str | None,
+        named: Sequence[Finding],
+    ) -> None:
+        self.subject, self.results, self.all_results = subject, results, all_results
+        self.ran_in, self.silent_in, self.named = ran_in, silent_in, named
+        self.several = nodelists.is_several(subject.node)
+        self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
+        choice = checks.choice_of(source.choice for source in results.sources)
+        self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
+        recorded = {
+            where: it for source in results.sources for where, it in source.recorded.items()
+        }
+        self.recorded = {
+            where: recorded[where] for where in results.partitions if where in recorded
+        }
+        self.outcomes = checks.outcomes(results.attempts)
+        self.documents = [
+            attempt.document for attempt in results.attempts if attempt.document is not None
+        ]
+
+    def verdict(self) -> model.NodeVerdict:
+        """Return the verdict."""
+        missing = list(self._missing())
+        diagnosis = _node_diagnosis(self.outcomes, self.recorded)
+        # Within a status, the cause that ended the session comes before the checks that it ended.
+        reasons = in_order([*self._of_node(missing), *self._of_checks()])
+        reasons = _with_diagnosis(reasons, diagnosis)
+        start, duration = _times(self.results)
+        skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
+        status = worst(reason.status for reason in reasons)
+        return model.NodeVerdict(
+            node=self.subject.node,
+            scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
+            status=status,
+            uncalibrated=self.uncalibrated,
+            provisional=self._provisional(status),
+            kind=self._kind(),
+            simulated=self._simulated(),
+            partitions=self.results.partitions,
+            set=_label(self.choice) if self.outcomes else "",
+            start=start,
+            duration_s=duration,
+            reasons=[
+                model.Reason(
+                    status=reason.status,
+                    rule=reason.rule.name,
+                    sentence=reason.with_check,
+                    check=reason.check,
+                    metric=reason.metric,
+                    partition=reason.partition,
+                    stands_for=reason.stands_for,
+                )
+                for reason in reasons
+            ],
+            caveats=list(self._caveats(len(skipped), missing)),
+            diagnosis=diagnosis,
+            checks=model.Checks(
+                passed=sum(
+                    not outcome.skipped and not outcome.reasons
+                    for outcome in self.outcomes.values()
+                ),
+                failed=sum(bool(outcome.reasons) for outcome in self.outcomes.values()),
+                skipped=[
+                    model.SkippedCheck(check=outcome.check, why=checks.why_skipped(outcome))
+                    for outcome in skipped
+                ],
+                missing=missing,
+            ),
+            devices=_devices(self.documents),
+            versions=_versions(self.documents, self.results.sources),
+            sessions=[
+                model.RanIn(
+                    id=source.name or "documents",
+                    uuid=source.session.uuid or None,
+                    results=str(source.results),
+                )
+                for source in self.results.sources
+            ],
+            faults_injected=sorted(
+                {fault for document in self.documents for fault in document["faults_injected"]}
+            ),
+        )
+
+    def _kind(self) -> model.Kind:
+        if self.subject.simulated is not None:
+            return "simulated"
+        measured = self.documents or self.named or self._ran_on_hardware()
+        return "measured" if measured else "nothing"
+
+    def _node_model(self, where: str) -> NodeModel | None:
+        cases = (attempt.case for attempt in self.results.attempts)
+        case = next((case for case in cases if case and case.where == where), None)
+        return node_of(where, self.documents, case)
+
+    @cached_property
+    def uncalibrated(self) -> list[str]:
+        """The partitions that measured and have no calibration of their own."""
+        return [
+            where
+            for where in self.results.partitions
+            if not calibrated.has_own(folder(), where, self._node_model(where))
+        ]
+
+    def _provisional(self, status: NodeStatus) -> list[str]:
+        if self.subject.simulated is not None:
+            return []
+        missed = [
+            where
+            for (where, _, _), outcome in self.outcomes.items()
+            if any(reason.status == "PERF-FAIL" for reason in outcome.reasons)
+        ]
+        rules = {
+            reason.rule.name for outcome in self.outcomes.values() for reason in outcome.reasons
+        }
+        missed = list(dict.fromkeys(missed))
+        return model.provisional_partitions(
+            status, self.results.partitions, missed, rules, self.uncalibrated
+        )
+
+    def _ran_on_hardware(self) -> bool:
+        """Whether a check ran in a partition that measures hardware, according to the site."""
+        return any(
+            (attempt.case.values or attempt.case.exit_code is not None)
+            and partitions.known(attempt.case.where)
+            for attempt in self.results.attempts
+            if attempt.case is not None
+        )
+
+    def _simulated(self) -> model.SimulatedNode | None:
+        if self.subject.simulated is None:
+            return None
+        nodes = [document.get("node") for document in reversed(self.documents)]
+        node = next(filter(None, nodes), None)
+        overlay = node["overlay"] if node else None
+        return model.SimulatedNode(
+            partition=self.subject.simulated,
+            node_model=node["name"] if node else None,
+            overlay=overlay["name"] if overlay else None,
+        )
+
+    def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
+        node = self.subject.node
+        yield from self.named
+        problems = [
+            problem for problem in self.all_results.problems if (problem.node or UNPLACED) == node
+        ]
+        for problem in problems:
+            yield finding("report", problem.sentence)
+        requested = self._requested()
+        # On this node, or on a node that it simulates.
+        sessions = [source.reported for source in self.results.sources]
+        failed_anywhere = any(session is None or session.failed for session in sessions)
+        if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
+            lacking = f"There is no result of {self.title}"
+            yield finding("silent", f"{lacking}{_as_requested(requested)}.")
+        elif requested is not None and requested.said is not None:
+            yield finding("session", requested.said)
+        elif requested is not None and requested.status and not failed_anywhere:
+            yield finding(
+                "session",
+                f"The session on {self.title} ended with exit status {requested.status}, but no "
+                "check of it failed: its log states the reason.",
+            )
+        for part in self.silent_in if self.results.attempts else ():
+            lacking = f"There is no result of {self.title} in {part.archive or part.home}"
+            yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
+        for source in self.results.sources:
+            if source.killed:
+                yield finding(
+                    "session",
+                    f"Session {source.name} on {node} has no run report: it was killed, or is "
+                    "still running.",
+                )
+        if missing:
+            listed = f"missing that should have run on {node}: {', '.join(missing)}."
+            yield finding("missing", f"{count(len(missing), 'check')} {listed}")
+
+    def _of_checks(self) -> Iterator[Finding]:
+        """Yield the reasons against PASS of the checks, except missing ones."""
+        if not self.outcomes:
+            return
+        for (where, _, _), outcome in self.outcomes.items():
+            for reason in outcome.reasons:
+                yield replace(reason, partition=where) if reason.check and where else reason
+        for where, recorded in self.recorded.items() if self.choice.set is not None else ():
+            for sentence in recorded.losses(where):
+                yield finding("missing", sentence)
+        for where, recorded in self.recorded.items():
+            for sentence in recorded.valueless(where):
+                yield finding("no-value", sentence)
+        if all(outcome.skipped for outcome in self.outcomes.values()):
+            yield finding("nothing-passed", "No check passed or failed.")
+
+    def _requested(self) -> RequestedNode | None:
+        """Return how the node was requested; of several nodes how the network of their job was."""
+        found = (
+            requested
+            for name, requested in self.all_results.requested.items()
+            if name == self.subject.node or (self.several and nodelists.is_several(name))
+        )
+        return next(found, None)
+
+    def _missing(self) -> Iterator[str]:
+        # The record has checks by class, the sessions by check name.
+        ran = {(where, check.split()[0]) for where, _, check in self.outcomes}
+        absent = [
+            check
+            for where, recorded in self.recorded.items()
+            for check in recorded.of_set(self.choice.set)
+            if (where, check) not in ran
+        ]
+        if self.several:
+            # Other checks of the set may be of other nodes.
+            here = {
+                check.split()[0]
+                for where in self.results.partitions
+                for _, _, check in self.ran_in.get((where, True), ())
+            }
+            yield from dict.fromkeys(check for check in absent if check not in here)
+            return
+        yield from dict.fromkeys(absent)
+        for where in self.results.partitions:
+            for key in self.ran_in.get((where, False), ()):
+                if key not in self.outcomes and key[2] not in absent:
+                    yield key[2]
+
+    def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
+        cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
+        if self.outcomes:
+            yield from result_caveats(cases, self.documents, len(self.outcomes), skipped)
+        if self.subject.simulated is not None and not self.documents:
+            yield "It is of a simulated node and says nothing about a machine."
+        if self.choice.set is None and self.outcomes and not missing:
+            label = _label(self.choice)
+            yield f"No selected set is known ({label}), so missing checks are unknown."
+        for where in self.results.partitions if self.choice.set is not None else ():
+            if where not in self.recorded:
+                yield f"The checks that {where} should have are unknown: no session recorded them."
+            if not partitions.known(where):
+                why = partitions.why_unknown(where)
+                yield f"The devices that {where} should have are unknown. {why}"
+        for where in {this_machine.NAME} & {*self.results.partitions}:
+            yield from coverage.not_judged(self._node_model(where))
+        yield from _state_caveats(self.results.attempts)
+        for source in self.results.sources:
+            for time in set_times.took(source.session) if source.reported else ():
+                if time.over and time.where in self.results.partitions:
+                    yield time.sentence
+        for outcome in self.outcomes.values():
+            yield from outcome.notes
+
+
+def _state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield one sentence for each cause that no reason of the checks states."""
+    known = [
+        attempt
+        for attempt in attempts
+        if attempt.document is not None and "state" in attempt.document
+    ]
+    checks = {attempt.check for attempt in known}
+    found = grouped(
+        (cause.key, (attempt.check, cause)) for attempt in known for cause in attempt.caveats
+    )
+    for alike in found.values():
+        names = list(dict.fromkeys(check for check, _ in alike))
+        where = listed(names, _MOST_CHECKS)
+        if len(names) > 1:
+            where = f"{len(names)} of {len(checks)} checks ({where})"
+        (cause,) = state.merged(each for _, each in alike)
+        yield f"In {where}, {cause.clause()}."
+
+
+def limits(cases: Iterable[Case]) -> Counter[str]:
+    """Count the metrics with a value that kept their limits, missed them, or have none."""
+    return Counter(
+        "free" if metric.lower is None and metric.upper is None else "missed" if metric.missed else
+        "kept"
+        for case in cases
+        for metric in case.metrics.values()
+        if metric.value is not None
+    )  # fmt: skip
+
+
+def result_caveats(
+    cases: Sequence[Case],
+    documents: Sequence[ResultDocument],
+    checks: int,
+    skipped: int,
+) -> Iterator[str]:
+    """Yield a sentence for each caveat.
+
+    :param checks: the number of checks.
+    :param skipped: the number of checks that did not run.
+    """
+    if any(document["clock"] == "simulated" for document in documents):
+        yield "It is of a simulated node and says nothing about a machine."
+    if documents and not any(document["series"] for document in documents):
+        yield "No series was measured."
+    yield from _other_traffic(documents)
+    hosts = (document["host"] for document in documents if document["clock"] == "measured")
+    yield from islice(filter(None, map(settings.numa_balancing, hosts)), 1)
+    counted = limits(cases)
+    metrics = counted.total()
+    if metrics and counted["free"] == metrics:
+        yield f"None of {count(metrics, 'metric')} has a limit, so its speed is not judged."
+    elif counted["free"]:
+        yield (
+            f"{metrics - counted['free']} of {count(metrics, 'metric')} have a limit; the others "
+            "are recorded but not judged."
+        )
+    elif not metrics and any(document["series"] for document in documents):
+        yield "No metric was recorded, so its speed is not judged."
+    if skipped:
+        yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
+
+
+def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
+    """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
+    others = grouped(
+        (rank["host"], nic["name"])
+        for document in documents
+        for rank in document.get("ranks") or ()
+        if (network := rank.get("network")) is not None
+        for nic in network["nics"][1:]
+    )
+    for host, names in others.items():
+        yield (
+            f"Node {host} sent by {' and '.join(dict.fromkeys(names))}, too, while it was proved "
+            "what messages leave it by: storage or another job uses the same network."
+        )
+
+
+def _label(choice: Choice) -> str:
+    return choice.set or " ".join(choice.words) or "unknown"
+
+
+def _as_requested(requested: RequestedNode | None) -> str:
+    """Return the known facts of a requested node without a result, as the rest of a sentence."""
+    if requested is None:
+        return ""
+    if requested.said:
+        return f": {requested.said.rstrip('.')}"
+    if requested.state:
+        because = f" ({requested.because})" if requested.because else ""
+        return f", which the scheduler called {requested.state}{because} when the session began"
+    return ""
+
+
+def _times(results: NodeResults) -> tuple[datetime | None, float | None]:
+    """Return when the first program began, and the total seconds of all sessions on the node."""
+    by_source = [
+        [
+            datetime.fromisoformat(text)
+            for attempt in attempts
+            if attempt.document is not None
+            for text in (attempt.document["started"], attempt.document["finished"])
+            if text is not None
+        ]
+        for _, attempts in results.by_source
+    ]
+    spans = [times for times in by_source if times]
+    if not spans:
+        return None, None
+    start = min(map(min, spans)).astimezone(UTC)
+    return start, sum((max(times) - min(times)).total_seconds() for times in spans)
+
+
+def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
+    """Return every device that a document names, once each.
+
+    Node tools know less of a device than its runtime does, so they add no devices.
+    """
+    found: dict[tuple[int, str | None, str | None], model.Device] = {}
+    named = (device for document in documents for device in document["devices"])
+    for device in sorted(named, key=lambda device: device["unique_id"] is None):
+        index, address, unique_id = device["index"], device["pci_address"], device["unique_id"]
+        known = {(index, address) for index, address, _ in found}
+        if unique_id is not None or (index, address) not in known:
+            found.setdefault(
+                (index, address, unique_id),
+                model.Device(
+                    index=index,
+                    name=device["name"],
+                    arch=device["arch"],
+                    pci_address=address,
+                    unique_id=unique_id,
+                ),
+            )
+    return sorted(found.values(), key=lambda device: device.index)
+
+
+def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
+    """Return the versions behind the results, from the programs that ran on the devices."""
+    ours = [document for document in documents if document["program"]["commit"] != UNKNOWN]
+    versions = [document["versions"] for document in documents if has_runtime(document)]
+    states = [
+        device_state for document in documents for device_state in state.device_states(document)
+    ]
+    firmware = grouped(
+        (name, version)
+        for device_state in states
+        for name, version in (device_state["firmware"] or {}).items()
+    )
+    locks = [_locks_in(source.session.outputs) for source in sources if source.reported]
+    return model.Versions(
+        fabricheck=_each(document["program"]["version"] for document in ours or documents),
+        commits=_each(document["program"]["commit"] for document in ours),
+        kernel=_each(document["host"]["kernel"] for document in documents),
+        runtime=_each(found.get("runtime") for found in versions),
+        driver=_each(found.get("driver") for found in versions),
+        vbios=_each(device_state["vbios"] for device_state in states),
+        firmware={name: _each(versions) for name, versions in sorted(firmware.items())},
+        mpi=_each(found.get("mpi") for found in versions),
+        rccl=_each(found.get("rccl") for found in versions),
+        reframe=_each(source.session.reframe for source in sources if source.reported),
+        spack_locks={name: digest for of_source in locks for name, digest in of_source.items()},
+    )
+
+
+def _each(values: Iterable[object]) -> list[str]:
+    found = {str(value) for value in values if value}
+    return sorted(found - {"none", UNKNOWN} or found)
+
+
+@functools.cache
+def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
+    # Cached, because hundreds of nodes of a session share the same locks.
+    paths = [
+        path
+        for folder in reversed(outputs)  # of equal names the first folder's counts
+        for path in sorted((folder / FOLDER).glob("*.spack.lock"))
+    ]
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
+
+
+#: The rules of slow values and of differences from the node model.
+OF_MISSES = frozenset(
+    {"reference", "peers", "at-times", "topology", "lost", "device-in-use", "host-busy", "varies"}
+)
+
+
+def _node_diagnosis(
+    outcomes: Mapping[Key, CheckOutcome], recorded: Mapping[str, PartitionChecks]
+) -> Diagnosis | None:
+    """Return the diagnosis of a node; None if nothing was missed.
+
+    Several partitions measure the same hardware; the one with the most misses is diagnosed. Of its
+    components it names no further check that cannot run there.
+    """
+    by_partition = grouped(
+        (where, outcome.attempts[-1]) for (where, _, _), outcome in outcomes.items()
+    )
+    last = (attempt for attempts in by_partition.values() for attempt in attempts)
+    if not any(found.rule.name in OF_MISSES for attempt in last for found in attempt.findings):
+        return None  # before the files of a healthy node are read
+    from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
+
+    sessions = [(where, _diagnosed_session(its)) for where, its in by_partition.items()]
+    where, most = max(sessions, key=lambda session: len(session[1].misses))
+    diagnosis = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
+    if diagnosis is None:
+        return None
+    missed = {miss.check for miss in most.misses}
+    documents = [document for check, document in most.documents.items() if check in missed]
+    there = recorded[where].checks if where in recorded else None
+    degraded = [
+        component.model_copy(
+            update={
+                "causes": _causes(component, documents),
+                "next": [check for check in component.next if there is None or check in there],
+            }
+        )
+        for component in diagnosis.degraded
+    ]
+    return diagnosis.model_copy(update={"degraded": degraded})
+
+
+def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
+    """Return the data of a node's session from one attempt of each check."""
+    from fabricheck.judge.diagnosis.diagnose import Session  # a healthy node needs none
+
+    found = {
+        attempt.check: (attempt, attempt.document)
+        for attempt in attempts
+        if attempt.case and attempt.document is not None
+    }
+    return Session(
+        {check: document for check, (_, document) in found.items()},
+        [metric for attempt, _ in found.values() for metric in attempt.metrics.values()],
+        [miss for attempt, _ in found.values() for miss in _misses(attempt)],
+    )
+
+
+def _misses(attempt: Attempt) -> Iterator[Miss]:
+    from fabricheck.judge.diagnosis.diagnose import Miss
+
+    for found in attempt.findings:
+        metric = attempt.metrics.get(found.metric or "")
+        if found.rule.name in ("topology", "lost"):
+            place = found.place or (frozenset(), None)
+            yield Miss(attempt.check, found.metric or "", sentence=found.sentence, place=place)
+        elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
+            yield Miss(
+                attempt.check, metric.metric, metric.value, metric.least, metric.most,
+                metric.unit, dict(zip(metric.decisive, metric.decisive_series, strict=True)),
+            )  # fmt: skip
+
+
+def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
+    """Return the states of its devices that can be why a component is slow."""
+    devices = component.devices or None
+    causes = (
+        cause
+        for document in documents
+        for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
+    )
+    return [cause.clause(address=False) for cause in state.merged(causes)]
+
+
+def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
+    """Return the reasons of a node with its diagnosis before the first miss.
+
+    If nothing explains the misses, that is stated after them, unless the data is missing. Without a
+    node model, the misses themselves name all that is known.
+    """
+    places = [place for place, reason in enumerate(reasons) if reason.rule.name in OF_MISSES]
+    if diagnosis is None or diagnosis.node_model is None or not places:
+        return list(reasons)
+    # A device that is gone is its own explanation.
+    gone = all(reasons[place].rule.name == "lost" for place in places)
+    if not diagnosis.degraded and (diagnosis.lacking or gone):
+        return list(reasons)
+    place = places[0] if diagnosis.degraded else places[-1] + 1
+    status = reasons[places[0] if diagnosis.degraded else places[-1]].status
+    found = replace(finding("diagnosis", diagnosis.sentence), status=status)
+    return [*reasons[:place], found, *reasons[place:]]
