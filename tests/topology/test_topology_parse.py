@@ -269,7 +269,7 @@ DAMAGES = [
     ("amd-smi", "XGMI", "PCIE", "the way back is"),
     ("topo -m", "NV4", "NVX", "'NVX' (GPU0 to GPU1) is not a kind of connection"),
     ("topo -m", "NV4", "NV3", "GPU1 to GPU0 is 'NV4', the way back is 'NV3'"),
-    ("topo -m", "\nGPU2\t", "\nGPU3\t", "'GPU3' is in the place of the row of GPU2"),
+    ("topo -m", "\nGPU2\t", "\nGPU3\t", "'GPU3' is in the place of GPU2 in the matrix"),
     ("topo -m", "0-15", "15-0", "the CPU affinity is damaged: the range 15-0 descends"),
     ("topo -m", "\t0\t\tN/A", "\tfoo\t\tN/A", "'foo' is not a NUMA affinity"),
     ("topo -m", "\tGPU1\t", "\tGPU5\t", "the columns are not GPU0, GPU1 and so on"),

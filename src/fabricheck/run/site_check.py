@@ -66,6 +66,11 @@ def missing(says: str) -> Finding:
     return Finding("missing", says)
 
 
+def either(met: object, good: str, bad: str) -> Finding:
+    """Return whether a requirement is met, with the sentence for each case."""
+    return ok(good) if met else missing(bad)
+
+
 def unseen(what: str) -> Finding:
     """Return that it can be seen on a compute node only."""
     return Finding("not seen", f"{what}: not visible on a login node.")
@@ -153,14 +158,14 @@ COMMANDS = {
     "smpirun": ("smpirun",),
 }
 
-ACCOUNT = "FABRICHECK_ACCOUNT"
+_ACCOUNT = "FABRICHECK_ACCOUNT"
 
 #: Slurm's own variables for an account.
 _OWN = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
 
 #: Loads modules in order, in its own shell. The function ``module`` is inherited, or comes from
 #: Lmod or Environment Modules.
-LOAD = """
+_LOAD = """
 type module > /dev/null 2>&1 || . "${LMOD_PKG:-${MODULESHOME:-/none}}/init/bash" > /dev/null 2>&1
 [ $# -eq 0 ] || type module > /dev/null 2>&1 || exit 127
 for name in "$@"; do
@@ -186,25 +191,26 @@ def launching(target: Target, machine: Machine) -> Iterator[Finding]:
     used = (partition["scheduler"], partition["launcher"], *([extra] if extra else []))
     for who in dict.fromkeys(used):
         for command in COMMANDS.get(who, ()):
-            if machine.which(command):
-                yield ok(f"The command {command} is on the PATH.")
-            else:
-                yield missing(
-                    f"The command {command} is not on the PATH, but {target.name} starts "
-                    f"programs by {who}: load its module, or use a node of the site."
-                )
+            yield either(
+                machine.which(command),
+                f"The command {command} is on the PATH.",
+                f"The command {command} is not on the PATH, but {target.name} starts programs by "
+                f"{who}: load its module, or use a node of the site.",
+            )
     if partition["scheduler"] in ("slurm", "squeue"):
         yield _account(target, machine)
 
 
 def _account(target: Target, machine: Machine) -> Finding:
-    option = JOB_OPTIONS[ACCOUNT].split("=")[0]
+    option = JOB_OPTIONS[_ACCOUNT].split("=")[0]
     access = map(str, target.partition.get("access", []))
     stated = [text for text in access if text.startswith((f"{option}=", "-A"))]
-    found = [name for name in (ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
-    if stated or found:
-        return ok(f"Jobs have an account ({', '.join(stated or found)}).")
-    return missing(f"The jobs of {target.name} have no account: export {ACCOUNT}=PROJECT.")
+    found = [name for name in (_ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
+    return either(
+        stated or found,
+        f"Jobs have an account ({', '.join(stated or found)}).",
+        f"The jobs of {target.name} have no account: export {_ACCOUNT}=PROJECT.",
+    )
 
 
 def modules(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
@@ -220,7 +226,7 @@ def modules(target: Target, environment: Section, machine: Machine) -> Iterator[
             "could load them: state one (lmod, tmod4)."
         )
         return
-    code, printed = machine.run("bash", "-c", LOAD + _LIST, "bash", *wanted)
+    code, printed = machine.run("bash", "-c", _LOAD + _LIST, "bash", *wanted)
     if code == 127:
         yield missing(
             "The command module is missing here, but the site file names the modules "
@@ -230,13 +236,12 @@ def modules(target: Target, environment: Section, machine: Machine) -> Iterator[
     loads, _, listed = printed.rpartition("\nlist\n")
     loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in listed.splitlines()]
     for name in wanted:
-        if any(module == name or module.startswith(f"{name}/") for module in loaded):
-            yield ok(f"The module {name} can be loaded.")
-        else:
-            yield missing(
-                f"The module {name} cannot be loaded{_reason(loads, name)}: see 'module avail "
-                f"{name.split('/')[0]}', and correct the version in the site file."
-            )
+        yield either(
+            any(module == name or module.startswith(f"{name}/") for module in loaded),
+            f"The module {name} can be loaded.",
+            f"The module {name} cannot be loaded{_reason(loads, name)}: see 'module avail "
+            f"{name.split('/')[0]}', and correct the version in the site file.",
+        )
 
 
 def _reason(loads: str, name: str) -> str:
@@ -330,7 +335,7 @@ def _libraries(
     if not _runs(program):
         return
     loaded = target.modules(environment)
-    script = "\n".join(["program=$1; shift", LOAD, *target.exports(environment), 'ldd "$program"'])
+    script = "\n".join(["program=$1; shift", _LOAD, *target.exports(environment), 'ldd "$program"'])
     code, printed = machine.run("bash", "-c", script, "bash", str(program), *loaded)
     lacks = re.findall(r"^\s*(\S+) => not found", printed, re.MULTILINE)
     having = f"with the modules {', '.join(loaded)}" if loaded else "without a module"
@@ -379,7 +384,7 @@ def _osu(environment: Section, machine: Machine) -> Iterator[Finding]:
 
 
 #: The first Spack that writes, and so reads, each format of a lock.
-FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
+_FIRST_SPACK = {5: (0, 21), 6: (1, 0), 7: (1, 2)}
 
 #: The library with which Cray MPICH accepts device buffers, by runtime.
 GTL = {"rocm": "libmpi_gtl_hsa.so", "cuda": "libmpi_gtl_cuda.so"}
@@ -406,13 +411,12 @@ def check_spack(environment: Section, machine: Machine) -> Iterator[Finding]:
         return
     path, found = read
     yield from _spack(machine, name, found, installed)
-    if installed:
-        yield ok(f"The Spack environment {name} is installed in {software.home(name)}.")
-    else:
-        yield missing(
-            f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
-            f"spack-env/install {name}."
-        )
+    yield either(
+        installed,
+        f"The Spack environment {name} is installed in {software.home(name)}.",
+        f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
+        f"spack-env/install {name}.",
+    )
     yield from _of_the_site(machine, path, found, installed)
     yield from _gtl(machine, found, str(extras["runtime"]))
 
@@ -446,7 +450,7 @@ def _spack(machine: Machine, name: str, found: Lock | None, installed: bool) -> 
         yield missing(f"'spack --version' reports no version, but: {last_words(printed)}.")
         return
     version = match[0]
-    first = FIRST_SPACK[found.format] if found else (0, 0)
+    first = _FIRST_SPACK[found.format] if found else (0, 0)
     if (int(match[1]), int(match[2])) < first:
         assert found is not None
         yield missing(
@@ -505,18 +509,16 @@ def _gtl(machine: Machine, found: Lock, runtime: str) -> Iterator[Finding]:
     if stated:
         folders.append(machine.at(stated) / "gtl" / "lib")
     there = [folder / library for folder in folders if (folder / library).exists()]
-    if there:
-        yield ok(f"Cray MPICH has its library for devices: {there[0]}.")
-    else:
-        looked = " and ".join(map(str, folders))
-        yield missing(
-            f"Cray MPICH has no {library} in {looked}: without it messages cannot be in device "
-            "memory."
-        )
+    yield either(
+        there,
+        f"Cray MPICH has its library for devices: {' and '.join(map(str, there[:1]))}.",
+        f"Cray MPICH has no {library} in {' and '.join(map(str, folders))}: without it messages "
+        "cannot be in device memory.",
+    )
 
 
 #: Requirements that can be checked on a compute node only.
-ON_COMPUTE = (
+_ON_COMPUTE = (
     "The number of devices",
     "The architecture of the devices",
     "The cores that a job may use",
@@ -531,7 +533,7 @@ def check_node(target: Target, machine: Machine) -> Iterator[Finding]:
     if runtimes.isdisjoint(OF_DEVICES):
         return
     if not machine.is_compute:
-        yield from map(unseen, ON_COMPUTE)
+        yield from map(unseen, _ON_COMPUTE)
         return
     try:
         description = _inventory(target)
@@ -567,36 +569,34 @@ def _inventory(target: Target) -> Mapping[str, Any]:
 
 def _devices(target: Target, description: Mapping[str, Any]) -> Iterator[Finding]:
     found = [device["arch"].split(":")[0] for device in inventory.devices_of(description)]
-    if len(found) == target.devices:
-        yield ok(f"The node has {len(found)} devices, as {target.name} states.")
-    else:
-        yield missing(
-            f"The node shows {len(found)} devices, but {target.name} states {target.devices}: "
-            "request all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES."
-        )
+    yield either(
+        len(found) == target.devices,
+        f"The node has {len(found)} devices, as {target.name} states.",
+        f"The node shows {len(found)} devices, but {target.name} states {target.devices}: request "
+        "all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.",
+    )
     named = ", ".join(f"{number} {arch}" for arch, number in Counter(found).items())
-    if set(found) == target.architectures:
-        yield ok(f"The architecture of the devices is as stated ({named}).")
-    else:
-        yield missing(
-            f"The devices are {named or 'none'}, but {target.name} states "
-            f"{', '.join(sorted(target.architectures))}: choose another partition or node model."
-        )
+    yield either(
+        set(found) == target.architectures,
+        f"The architecture of the devices is as stated ({named}).",
+        f"The devices are {named or 'none'}, but {target.name} states "
+        f"{', '.join(sorted(target.architectures))}: choose another partition or node model.",
+    )
 
 
 def _cores(model: NodeModel, machine: Machine) -> Finding:
     reserved = {core for domain in model.domains for core in domain.reserved}
     usable = {core for domain in model.domains for core in domain.cores} - reserved
     lacks = usable - machine.cores
-    if lacks:
-        return missing(
-            f"This process may not use cores {format_cores(lacks)}, which {model.name} needs to "
-            "bind ranks: request the whole node (--exclusive), or the site reserves other cores "
-            "than its node model states."
-        )
     free = reserved & machine.cores
     remark = f"; of those that it reserves {format_cores(free)} may be used too" if free else ""
-    return ok(f"This process may use all {len(usable)} cores that {model.name} needs{remark}.")
+    return either(
+        not lacks,
+        f"This process may use all {len(usable)} cores that {model.name} needs{remark}.",
+        f"This process may not use cores {format_cores(lacks)}, which {model.name} needs to bind "
+        "ranks: request the whole node (--exclusive), or the site reserves other cores than its "
+        "node model states.",
+    )
 
 
 def _balancing(target: Target, description: Mapping[str, Any]) -> Finding:

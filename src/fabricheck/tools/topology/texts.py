@@ -231,20 +231,11 @@ def _table(section: _Section) -> Table:
             )
     if len(set(labels)) != len(labels):
         raise header.garbled(f"the table '{name}' names a device twice")
-    rows = lines[1 : len(labels) + 1]
-    for label, line in zip(labels, rows, strict=False):
-        first, *cells = line.words
-        if first != label:
-            raise line.garbled(f"'{first}' is in the place of {label} in the table '{name}'")
-        if len(cells) != len(labels):
-            raise line.garbled(
-                f"{label} has {len(cells)} cells in the table '{name}', but {len(labels)} are "
-                "required"
-            )
-    if len(rows) < len(labels):
-        raise lines[-1].garbled(
-            f"the text ends here, the table '{name}' lacks the row of {labels[len(rows)]}"
-        )
+    rows = _rows(lines[1:], labels, header, f"the table '{name}'")
+    for label, line in zip(labels, rows, strict=True):
+        if len(line.words) > len(labels) + 1:
+            many = len(line.words) - 1
+            raise line.garbled(f"{label} has {many} cells in the table '{name}', not {len(labels)}")
     for line in lines[len(labels) + 1 :]:
         if _ROW.match(line.text):
             raise line.garbled(
@@ -387,17 +378,22 @@ def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
     trailing = " ".join(header.words[len(names) :])
     if trailing not in ("", *(" ".join(_COLUMNS[:count]) for count in (1, 2, 3))):
         raise header.garbled(f"'{trailing}' is not a known end of the header")
-    rows, rest = _rows(lines[start + 1 :], names, header)
+    rows = _rows(lines[start + 1 :], names, header, "the matrix")
+    for name, line in zip(names, rows, strict=True):
+        for peer, cell in zip(names, line.words[1:], strict=False):
+            if (cell == "X") != (peer == name) or (cell != "X" and not _CELL.fullmatch(cell)):
+                raise line.garbled(f"'{cell}' ({name} to {peer}) is not a kind of connection")
     end = lines[start + 1 + len(names) :]
     if other := next(filter(_is_header, end), None):
         raise other.garbled("the header of the matrix occurs twice")
     if not any(line.text.strip() == "Legend:" for line in end):
         raise lines[-1].garbled("the text ends without the legend, so it may be cut off")
     count = len(gpus)
-    types = tuple(tuple(row[:count]) for row in rows[:count])
-    Table(tuple(gpus), types, tuple(rest)).require_symmetry("X")
-    _same_fields(rest, header)
-    affinity = [row[len(names) :] for row in rows[:count]]
+    own = rows[:count]
+    types = tuple(tuple(line.words[1 : count + 1]) for line in own)
+    Table(tuple(gpus), types, tuple(own)).require_symmetry("X")
+    _same_fields(own, header)
+    near = [(_affinity(line, len(names)), line) for line in own]
     return Reported(
         origin=origin,
         vendor="nvidia",
@@ -406,12 +402,8 @@ def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
             tuple(int(cell[2:]) if cell.startswith("NV") else 0 for cell in row) for row in types
         ),
         link_types=types,
-        numa=tuple(_numa(values, line) for values, line in zip(affinity, rest, strict=True))
-        if "NUMA" in trailing
-        else None,
-        cpus=tuple(_cpus(values, line) for values, line in zip(affinity, rest, strict=True))
-        if "CPU" in trailing
-        else None,
+        numa=tuple(_numa(*each) for each in near) if "NUMA" in trailing else None,
+        cpus=tuple(_cpus(*each) for each in near) if "CPU" in trailing else None,
     )
 
 
@@ -419,26 +411,18 @@ def _is_header(line: Line) -> bool:
     return line.words[0] == "GPU0" and not any(word in ("X", "SYS") for word in line.words[1:])
 
 
-def _rows(
-    lines: Sequence[Line], names: Sequence[str], header: Line
-) -> tuple[list[list[str]], list[Line]]:
-    """Return the cells of each row, affinities last, and the lines of the devices' rows."""
-    rows: list[list[str]] = []
-    last = header
-    for position, name in enumerate(names):
-        if position >= len(lines):
-            raise last.garbled(f"the text ends here, the row of {name} is missing")
-        last = lines[position]
-        words = last.words
-        if words[0] != name:
-            raise last.garbled(f"'{words[0]}' is in the place of the row of {name}")
-        if len(words) <= len(names):
-            raise last.garbled(f"{name} has {len(words) - 1} cells, not {len(names)}")
-        for other, cell in zip(names, words[1:], strict=False):
-            if (cell == "X") != (other == name) or (cell != "X" and not _CELL.fullmatch(cell)):
-                raise last.garbled(f"'{cell}' ({name} to {other}) is not a kind of connection")
-        rows.append([*words[1 : len(names) + 1], *_affinity(last, len(names))])
-    return rows, [line for line in lines[: len(names)] if _GPU.fullmatch(line.words[0])]
+def _rows(lines: Sequence[Line], labels: Sequence[str], header: Line, table: str) -> Sequence[Line]:
+    """Return the rows of a table: one for each label, with at least a cell for each."""
+    for label, line in zip(labels, lines, strict=False):
+        first, *cells = line.words
+        if first != label:
+            raise line.garbled(f"'{first}' is in the place of {label} in {table}")
+        if len(cells) < len(labels):
+            raise line.garbled(f"{label} has {len(cells)} cells in {table}, not {len(labels)}")
+    if len(lines) < len(labels):
+        last = [header, *lines][-1]
+        raise last.garbled(f"the text ends here, {table} lacks the row of {labels[len(lines)]}")
+    return lines[: len(labels)]
 
 
 def _same_fields(rows: Sequence[Line], header: Line) -> None:
