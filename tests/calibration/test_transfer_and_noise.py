@@ -7,7 +7,7 @@ from calibrate_command import entries
 
 from fabricheck.core import whole_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.judge.calibration import changes, noise, record
+from fabricheck.judge.calibration import changes, record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references import listing
 from fabricheck.references.calibrated import read
@@ -195,7 +195,7 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
                 for number, value in enumerate(values)]  # fmt: skip
     runs = gather(sessions, PARTITION).runs
     assert [run.campaign for run in runs] == [1, 1, 1, 2, 2, 2]
-    (found,) = noise.noises(record.build(runs, PARTITION))
+    (found,) = record.noises(record.build(runs, PARTITION))
     # MAD 1 of 100 and 2 of 110: 1.4826 % and 2.6956 %; medians 100 and 110, of all 104.5.
     assert (found.check, found.unit, found.metrics) == ("stream_local", "GB/s", 1)
     assert found.within_run == 0
@@ -205,8 +205,8 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
 
 def test_two_sessions_have_no_spread(tmp_path):
     runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], PARTITION).runs
-    expected = noise.Noise("stream_local", "GB/s", 1, 0.0, None, None)
-    assert list(noise.noises(record.build(runs, PARTITION))) == [expected]
+    expected = record.Noise("stream_local", "GB/s", 1, 0.0, None, None)
+    assert list(record.noises(record.build(runs, PARTITION))) == [expected]
 
 
 def test_a_page_is_changed_between_its_markers_only(tmp_path):

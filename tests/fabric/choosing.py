@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.statistics import median
-from fabricheck.judge.fabric.samples import Samples
+from fabricheck.judge.fabric.fit import Samples
 from fabricheck.results.model import MeasuredRound
 
 #: The least part below the others of a suspect.

@@ -24,7 +24,7 @@ from typing import Any
 
 import factories
 from fabric.choosing import LOW_PAIR, choose
-from fabricheck.judge.fabric.samples import ALL, samples_of
+from fabricheck.judge.fabric.fit import ALL, samples_of
 
 #: MB/s of osu_bw between two nodes by GCD, thesis of a LUMI-G user (docs/evidence/network.md).
 GCDS = (23411, 23800, 22945, 23468, 23076, 23433, 23033, 22336)

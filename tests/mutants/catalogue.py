@@ -247,7 +247,7 @@ OTHERS = (
     Mutant("medians alone decide a claim", "papers/claims/kinds.py",
            "slow = one.low <= least if sure", "slow = one.value <= least if sure",
            ("papers/test_claim_rules.py",)),
-    Mutant("the number of a switch is taken for that of its group", "judge/fabric/samples.py",
+    Mutant("the number of a switch is taken for that of its group", "judge/fabric/fit.py",
            "elif near[\"group\"] != far[\"group\"]", "elif near[\"switch\"] != far[\"switch\"]",
            ("fabric/test_attribution.py",)),
     Mutant("copies from a device are those to it", "judge/diagnosis/components.py",

@@ -12,7 +12,7 @@ import pytest
 from fabric.choosing import choose
 from fabricheck.cli import app
 from fabricheck.judge.fabric.attributing import attribute
-from fabricheck.judge.fabric.samples import ALL, samples_of
+from fabricheck.judge.fabric.fit import ALL, samples_of
 
 QUICK = ("--buffers", "host", "--size", "16KiB", "--window", "2", "--repetitions", "1",
          "--round-trips", "2", "--again", "3")  # fmt: skip

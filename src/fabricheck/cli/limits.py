@@ -26,7 +26,7 @@ from fabricheck.cli.proposal import (
 )
 from fabricheck.core import show
 from fabricheck.core.statistics import NORMAL
-from fabricheck.judge.calibration import changes, noise, record
+from fabricheck.judge.calibration import changes, record
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES
 from fabricheck.references.calibrated import Record, read_of
 
@@ -49,11 +49,11 @@ def noise_command(
         found = record.build(runs_of(sessions, system, pause, without), system)
     else:
         found = read_of(output, system)
-    rows = list(noise.noises(found))
+    rows = list(record.noises(found))
     show.result({"partition": found.partition, "noise": rows}, _text(found, rows), as_json)
 
 
-def _text(found: Record, rows: Sequence[noise.Noise]) -> Iterator[show.Block]:
+def _text(found: Record, rows: Sequence[record.Noise]) -> Iterator[show.Block]:
     cells = [
         (row.check, row.unit, str(row.metrics),
          *("-" if part is None else f"{100 * part:.2f} %"

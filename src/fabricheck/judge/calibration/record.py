@@ -1,8 +1,10 @@
-"""The calibration record of a partition: its sessions' values, and the entries from them."""
+"""The calibration record of a partition: its sessions' values, the entries from them, its noise."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypeVar
@@ -12,6 +14,7 @@ import yaml
 from fabricheck.core import statistics
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.calibration.gathering import Run, Value
 from fabricheck.references.calibrated import (
@@ -224,3 +227,64 @@ def _users(model: str) -> set[str]:
         for name, known in partitions.named(partitions.known_sites())
         if known["extras"].get("node") == model
     }
+
+
+#: The fewest sessions of one campaign from which a spread is computed.
+MIN_SESSIONS_PER_CAMPAIGN = 3
+
+#: Kinds of memory that one check measures and whose noise is listed separately.
+_KINDS = ("pinned", "pageable")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """The noise of a check, or of a kind of memory that it measures, relative to the median.
+
+    within_run: half of the 95 % interval. between_sessions: of one campaign, the robust spread;
+    both the median over the metrics. between_campaigns: the largest difference of medians, the most
+    of any metric. None where it is unknown.
+    """
+
+    check: str
+    unit: str
+    metrics: int
+    within_run: float | None
+    between_sessions: float | None
+    between_campaigns: float | None
+
+
+def noises(record: Record) -> Iterator[Noise]:
+    """Yield the noise of each check of a record, and of each kind of memory that it measures."""
+    rows = grouped(
+        (
+            (listed([check, *(kind for kind in _KINDS if kind in name.split("_"))]), metric.unit),
+            metric,
+        )
+        for check, metrics in record.checks.items()
+        for name, metric in metrics.items()
+        if metric.unit != "count"
+    )
+    for (check, unit), found in sorted(rows.items()):
+        yield Noise(
+            check,
+            unit,
+            len(found),
+            _known(statistics.median, (metric_record.within_run for metric_record in found)),
+            _known(statistics.median, (between_sessions(metric_record) for metric_record in found)),
+            _known(max, (metric_record.between_campaigns for metric_record in found)),
+        )
+
+
+def between_sessions(metric: MetricRecord) -> float | None:
+    """Return the relative robust spread of a campaign's sessions, the median over campaigns."""
+    spreads = [
+        statistics.NORMAL * group.mad / group.median
+        for group in metric.campaigns.values()
+        if group.n >= MIN_SESSIONS_PER_CAMPAIGN and 0 < group.median < math.inf
+    ]
+    return statistics.median(spreads) if spreads else None
+
+
+def _known(reduce: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return reduce(known) if known else None

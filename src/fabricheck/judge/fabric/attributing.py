@@ -16,13 +16,17 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import MOST_SENTENCES, first_of, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, median, quantile
 from fabricheck.core.text import count
-from fabricheck.judge.fabric.fit import RECEIVING, SENDING, Effect, Fit, fit
-from fabricheck.judge.fabric.samples import (
+from fabricheck.judge.fabric.fit import (
     ALL,
+    RECEIVING,
+    SENDING,
+    Effect,
     End,
+    Fit,
     Samples,
     elsewhere_of,
     end_name,
+    fit,
     low_positions,
     missing,
     nic_name,
@@ -166,6 +170,7 @@ class _Low:
     """An end that is low: its worse direction, and whether phase 2 saw it again.
 
     ``far``: what is low may be the distance to its partners. It is then not confirmed.
+    ``named``: it is low enough for a name.
     """
 
     effect: Effect
@@ -173,6 +178,7 @@ class _Low:
     score: float
     confirmed: bool
     far: bool
+    named: bool
 
     @property
     def loss(self) -> float:
@@ -251,24 +257,24 @@ def _with_names(
         for position in range(len(its["nics"]))
     ]
     rule = _Rule(apart)
-    passed, low = rule.judged(ends)
-    confirmed = {end for end, its in passed.items() if its.confirmed}
+    low = rule.judged(ends)
+    confirmed = {end for end, its in low.items() if its.confirmed}
     switches, of_switch = _switches(rounds, low, confirmed)
     left = {end: its for end, its in low.items() if end not in of_switch}
     named = list(_nodes(rounds, left, confirmed))
     whole = {endpoint.node for endpoint in named}
     for end in ends:
         if end in confirmed and end in left and rounds["nodes"][end[0]]["node"] not in whole:
-            named.append(_named(rounds, end, passed[end]))
+            named.append(_named(rounds, end, low[end]))
     at_fault = of_switch | {
         end for end in left if end in confirmed or rounds["nodes"][end[0]]["node"] in whole
     }
     sentences = [
-        *_unconfirmed(rounds, passed, at_fault),
+        *_unconfirmed(rounds, low, at_fault),
         *_unsteady(rounds, ends, apart, at_fault),
     ]
     known = {node for node, _ in at_fault}
-    more, _ = _Rule(together).judged([(node, ALL) for node in range(len(rounds["nodes"]))])
+    more = _Rule(together).judged([(node, ALL) for node in range(len(rounds["nodes"]))])
     more = {end: its for end, its in more.items() if end[0] not in known}
     named += [_named(rounds, end, its) for end, its in more.items() if its.confirmed]
     at_fault |= {end for end, its in more.items() if its.confirmed}
@@ -296,9 +302,8 @@ class _Rule:
         """Return the loss, as a logarithm, from which on an end with that error is named."""
         return max(_LEAST_LOG, self._deviations * math.hypot(self._fit.spread, error))
 
-    def judged(self, ends: Sequence[End]) -> tuple[dict[End, _Low], dict[End, _Low]]:
-        """Return the ends that are low enough for a name, and all that are low."""
-        passed: dict[End, _Low] = {}
+    def judged(self, ends: Sequence[End]) -> dict[End, _Low]:
+        """Return the ends that are low."""
         low: dict[End, _Low] = {}
         for index, end in enumerate(ends):
             below = {
@@ -318,10 +323,9 @@ class _Rule:
             low[end] = _Low(
                 worst, frozenset(below), -worst.score / self.limit(worst.error),
                 self._confirmed(worst) and not far, far,
+                any(-effect.score >= self.limit(effect.error) for effect in ranked),
             )  # fmt: skip
-            if any(-effect.score >= self.limit(effect.error) for effect in ranked):
-                passed[end] = low[end]
-        return passed, low
+        return low
 
     def _low(self, error: float) -> float:
         return max(_LEAST_LOG, _LOW_DEVIATIONS * math.hypot(self._fit.spread, error))
@@ -420,28 +424,28 @@ def _interval(loss: float, error: float) -> tuple[float, float]:
 
 
 def _unconfirmed(
-    rounds: RoundsMember, passed: Mapping[End, _Low], at_fault: set[End]
+    rounds: RoundsMember, low: Mapping[End, _Low], at_fault: set[End]
 ) -> Iterator[str]:
     """Yield what is low enough for a name and was not seen again."""
-    for end, its in passed.items():
-        if its.confirmed or end in at_fault:
+    for end, its in low.items():
+        if its.confirmed or end in at_fault or not its.named:
             continue
         effect = its.effect
         of = "with all its NICs at once" if end[1] == ALL else "with its partners"
-        low = f"{end_name(rounds, end)} is {_percent(its.loss)} low {of}"
+        what = f"{end_name(rounds, end)} is {_percent(its.loss)} low {of}"
         if its.far:
             yield (
-                f"{low}, and is far from most of them, as few other nodes are: NIC and distance "
+                f"{what}, and is far from most of them, as few other nodes are: NIC and distance "
                 "cannot be told apart, and it is not named."
             )
         elif effect.partners_again < FEWEST_AGAIN or effect.again is None:
             yield (
-                f"{low} and was measured again with {effect.partners_again} proven ones, where "
+                f"{what} and was measured again with {effect.partners_again} proven ones, where "
                 f"{FEWEST_AGAIN} are needed: it is not named."
             )
         else:
             loss = max(0.0, 1 - math.exp(effect.again))
-            yield f"{low} and {_percent(loss)} low when it was measured again: it is not named."
+            yield f"{what} and {_percent(loss)} low when it was measured again: it is not named."
 
 
 def _unsteady(

@@ -1,4 +1,7 @@
-"""The fit of rates between pairs: what each end adds or takes, whichever its partner.
+"""Rates between nodes as columns, and their fit: what each end adds, whichever its partner.
+
+There are up to 1.8 million rates, which need columns in Python. An end is a NIC, or a node with all
+of its NICs at once.
 
 The logarithm of a rate is the median of its class (distance and NIC position) and of its round,
 plus an effect of the end that sends, one of the end that receives, and the rest, which is the
@@ -9,14 +12,213 @@ of an end are good. Effects are relative: what is slow everywhere is for referen
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import compress
 from statistics import NormalDist
 
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.statistics import MAD_EFFICIENCY, MEDIAN_WIDER, NORMAL, median
-from fabricheck.judge.fabric.samples import Samples
+from fabricheck.core.text import count
+from fabricheck.results.model import RankNetwork, ResultDocument, RoundsMember, WrongMessage
+
+#: The position of an end that is a node with all of its NICs at once.
+ALL = -1
+
+#: A node and the position of a NIC of it: position k of one node is measured with k of another.
+End = tuple[int, int]
+
+#: Distances as numbers, so that the farthest is the largest; the last is an unknown one.
+_SAME_SWITCH, _SAME_GROUP, _OTHER_GROUP, _UNKNOWN = range(4)
+_DISTANCES = 4
+
+#: The fewest pairs of a class in a round that have a median of their own.
+_FEWEST_PAIRS = 5
+
+#: The fewest rates of a class in phase 1 that are not of one of its nodes. Of fewer the median may
+#: be that node's: they are compared with the largest class of their position.
+_FEWEST_OF_CLASS = 24
+
+
+@dataclass
+class Samples:
+    """Rates between ends, by column: the logarithms less the median of their class in phase 1.
+
+    A class is a distance and a NIC position. ``lots`` numbers a distance in a round, -1 where there
+    are few pairs; ``meetings`` numbers the pairs of nodes of all rounds, in order. ``ends`` are
+    node and position of each end, ``middles`` the medians of the classes as logarithms. ``far``
+    are the ends that most others do not meet at the distance that is usual for them, where few
+    others meet at it.
+    """
+
+    ends: list[End]
+    senders: list[int] = field(default_factory=list)
+    receivers: list[int] = field(default_factory=list)
+    groups: list[int] = field(default_factory=list)
+    lots: list[int] = field(default_factory=list)
+    phases: list[int] = field(default_factory=list)
+    meetings: list[int] = field(default_factory=list)
+    logs: list[float] = field(default_factory=list)
+    middles: dict[int, float] = field(default_factory=dict)
+    far: frozenset[int] = frozenset()
+
+
+def samples_of(rounds: RoundsMember, elsewhere: Container[End] = ()) -> tuple[Samples, Samples]:
+    """Return the rates of each NIC apart, and of nodes with all NICs at once.
+
+    :param elsewhere: the ends whose messages left their node by another way than most: their rates
+        say nothing about a NIC, and are left out.
+    """
+    nodes = rounds["nodes"]
+    first = [0]
+    for node in nodes:
+        first.append(first[-1] + len(node["nics"]))
+    apart = Samples([(n, k) for n, node in enumerate(nodes) for k in range(len(node["nics"]))])
+    together = Samples([(n, ALL) for n in range(len(nodes))])
+    places = [[nic["place"] for nic in node["nics"]] for node in nodes]
+    meeting = 0
+    for number, round_ in enumerate(rounds["rounds"]):
+        phase = round_["phase"]
+        columns = (round_["out"], round_["back"], round_["together_out"], round_["together_back"])
+        for (one, other), *rates in zip(round_["pairs"], *columns, strict=True):
+            first_one, first_other = first[one], first[other]
+            farthest = 0
+            left_out = False
+            its = zip(*rates[:2], places[one], places[other], strict=False)
+            for k, (out, back, near, far) in enumerate(its):
+                if near is None or far is None:
+                    distance = _UNKNOWN
+                elif near["group"] != far["group"]:
+                    distance = _OTHER_GROUP
+                else:
+                    distance = _SAME_SWITCH if near["switch"] == far["switch"] else _SAME_GROUP
+                farthest = max(farthest, distance)
+                if (one, k) in elsewhere or (other, k) in elsewhere:
+                    left_out = True
+                    continue
+                group, lot = k * _DISTANCES + distance, number * _DISTANCES + distance
+                if out:
+                    _add(apart, first_one + k, first_other + k, group, lot, phase, meeting, out)
+                if back:
+                    _add(apart, first_other + k, first_one + k, group, lot, phase, meeting, back)
+            lot = number * _DISTANCES + farthest
+            for at_once, sender, receiver in zip(
+                rates[2:], (one, other), (other, one), strict=True
+            ):
+                if at_once and all(at_once) and not left_out:
+                    whole = sum(rate for rate in at_once if rate)
+                    _add(together, sender, receiver, farthest, lot, phase, meeting, whole)
+            meeting += 1
+    widest = max((len(node["nics"]) for node in nodes), default=1)
+    for samples, per_pair in ((apart, 2 * widest), (together, 2)):
+        _relate(samples, _FEWEST_PAIRS * per_pair)
+    return apart, together
+
+
+def _add(
+    samples: Samples, sender: int, receiver: int, group: int, lot: int, phase: int, meeting: int,
+    rate: float,
+) -> None:  # fmt: skip
+    samples.senders.append(sender)
+    samples.receivers.append(receiver)
+    samples.groups.append(group)
+    samples.lots.append(lot)
+    samples.phases.append(phase)
+    samples.meetings.append(meeting)
+    samples.logs.append(math.log(rate))
+
+
+def _relate(samples: Samples, fewest: int) -> None:
+    """Subtract from the logarithms the median of their class, and mark small lots."""
+    _join_classes(samples)
+    rates = zip(samples.groups, samples.phases, samples.logs, strict=True)
+    of_phase = grouped(((phase, group), log) for group, phase, log in rates)
+    # Those of phase 1 are the last, and count where there are some.
+    in_order = sorted(of_phase.items(), key=lambda item: -item[0][0])
+    samples.middles = base = {group: median(logs) for (_, group), logs in in_order}
+    samples.logs = [
+        log - base[group] for group, log in zip(samples.groups, samples.logs, strict=True)
+    ]
+    sizes = Counter(samples.lots)
+    samples.lots = [lot if sizes[lot] >= fewest else -1 for lot in samples.lots]
+
+
+def _join_classes(samples: Samples) -> None:
+    """Put small classes into the largest of their position, of equal ones the nearest.
+
+    What a class is compared by is then not its own: the ends that most of its rates are of, unlike
+    most ends, are ``far``.
+    """
+    sizes = Counter(
+        group for group, phase in zip(samples.groups, samples.phases, strict=True) if phase == 1
+    )
+    largest: dict[int, int] = {}
+    for group in sorted(sizes, key=lambda group: (-sizes[group], group)):
+        largest.setdefault(group // _DISTANCES, group)
+    with_a_median = _with_a_median(samples, sizes)
+    joined = {
+        group: group if group in with_a_median else largest.get(group // _DISTANCES, group)
+        for group in set(samples.groups)
+    }
+    moved = {group for group, other in joined.items() if other != group}
+    if moved:
+        samples.far = _far(samples, moved | {joined[group] for group in moved})
+    samples.groups = [joined[group] for group in samples.groups]
+
+
+def _with_a_median(samples: Samples, sizes: Mapping[int, int]) -> set[int]:
+    """Return the classes that have enough rates, whichever node is left out."""
+    # A node meets another one once in phase 1, and both send.
+    most = 2 * len({node for node, _ in samples.ends})
+    small = {group for group, size in sizes.items() if size < _FEWEST_OF_CLASS + most}
+    rates = zip(samples.senders, samples.receivers, samples.groups, samples.phases, strict=True)
+    nodes = grouped(
+        (group, samples.ends[end][0])
+        for sender, receiver, group, phase in rates
+        if phase == 1 and group in small
+        for end in (sender, receiver)
+    )
+    return {
+        group
+        for group, size in sizes.items()
+        if group not in small or size - max(Counter(nodes[group]).values()) >= _FEWEST_OF_CLASS
+    }
+
+
+def _far(samples: Samples, joined: Container[int]) -> frozenset[int]:
+    """Return the ends whose usual distance is not that of most ends of their position."""
+    rates = zip(samples.senders, samples.receivers, samples.groups, strict=True)
+    met = grouped((end, group) for *ends, group in rates for end in ends)
+    usual = {
+        end: min((-number, group) for group, number in Counter(its).items())[1]
+        for end, its in met.items()
+    }
+    of_position = grouped((group // _DISTANCES, group) for group in usual.values())
+    of_most = {Counter(its).most_common(1)[0][0] for its in of_position.values()}
+    return frozenset(
+        end for end, group in usual.items() if group in joined and group not in of_most
+    )
+
+
+def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int, float]]:
+    """Return NIC positions whose middle is lower than that of the others, and by how much.
+
+    :param classes: the logarithms of the rates of good ends.
+    :param least: of the logarithm of the ratio.
+    """
+    of_distance = grouped(
+        (group % _DISTANCES, (group // _DISTANCES, log)) for group, log in classes.items()
+    )
+    found: dict[int, float] = {}
+    for its in of_distance.values():
+        middle = median([log for _, log in its])
+        for position, log in its:
+            if log - middle < -least:
+                found[position] = min(log - middle, found.get(position, 0.0))
+    return sorted(found.items())
+
 
 #: An estimate of own noise from n values counts once it is so many of its errors above all others'.
 _UNSTEADY_ERRORS = 3.0
@@ -285,4 +487,117 @@ def _effect(
         again=median([y for _, y in second]) if second else None,
         partners_again=len({partner for partner, _ in second}),
         own_noise=unsteady,
+    )
+
+
+def nic_name(rounds: RoundsMember, end: End) -> str:
+    """Return the name of a NIC as the system has it, else its rank's."""
+    node = rounds["nodes"][end[0]]
+    return node["nics"][end[1]]["name"] or f"rank{node['ranks'][end[1]]}"
+
+
+def end_name(rounds: RoundsMember, end: End) -> str:
+    """Return ``node:NIC``, or the node for all NICs at once."""
+    node = rounds["nodes"][end[0]]["node"]
+    return node if end[1] == ALL else f"{node}:{nic_name(rounds, end)}"
+
+
+def elsewhere_of(document: ResultDocument, rounds: RoundsMember) -> dict[End, str]:
+    """Return a sentence for each node and position whose messages left by another way than most."""
+    ranks = document.get("ranks") or []
+    used = {
+        (index, position): ranks[number].get("network")
+        for index, node in enumerate(rounds["nodes"])
+        for position, number in enumerate(node["ranks"])
+    }
+    # What cannot be told has a note in the document, and is compared with nothing.
+    ways = Counter(
+        (its["transport"], its["provider"])
+        for its in used.values()
+        if its and its["transport"] and its["provider"]
+    )
+    if not ways:
+        return {}
+    transport, provider = ways.most_common(1)[0][0]
+    found: dict[End, str] = {}
+    for (index, position), its in used.items():
+        if its is None or its["transport"] is None:
+            continue
+        if its["transport"] != transport or its["provider"] not in (provider, None):
+            node = rounds["nodes"][index]
+            found[index, position] = (
+                f"Messages of rank {node['ranks'][position]} of {node['node']} left it by "
+                f"{_way(its)}, unlike those of most ranks: its rates are left out."
+            )
+    return found
+
+
+def _way(its: RankNetwork) -> str:
+    by = listed(str(word) for word in (its["transport"], its["provider"]) if word is not None)
+    names = " and ".join(nic["name"] for nic in its["nics"])
+    return f"{by} ({names})" if names else by
+
+
+def missing(
+    document: ResultDocument, rounds: RoundsMember, samples: tuple[Samples, Samples],
+    elsewhere: Container[End],
+) -> Iterator[str]:  # fmt: skip
+    """Yield sentences on what is missing: nodes left out, failed pairs, rounds not reached."""
+    for wrong in rounds["wrong"]:
+        yield _wrong(rounds, wrong)
+    reasons = list(
+        dict.fromkeys(lost["reason"] for lost in (*rounds["left_out"], *rounds["failed"]))
+    )
+    yield from reasons
+    outcome = document["outcome"]
+    if outcome["status"] not in ("good", "wrong-data") and outcome["message"] not in reasons:
+        ended = outcome["status"] not in ("running", "interrupted", "time-limit")
+        yield (f"The run ended with {outcome['status']}" if ended else "The run did not finish") + (
+            f": {outcome['message'].rstrip('.')}." if outcome["message"] else "."
+        )
+    done = sum(measured_round["phase"] == 1 for measured_round in rounds["rounds"])
+    if done < rounds["planned"]:
+        yield f"{done} of {count(rounds['planned'], 'round')} were measured."
+    yield from _without_rate(rounds, *samples, elsewhere)
+
+
+def _without_rate(
+    rounds: RoundsMember, apart: Samples, together: Samples, elsewhere: Container[End]
+) -> Iterator[str]:
+    """Yield what met others and has no rate of a direction, or none of all NICs at once."""
+    sent, received = ({apart.ends[end] for end in its} for its in (apart.senders, apart.receivers))
+    at_once = {together.ends[end][0] for end in (*together.senders, *together.receivers)}
+    any_at_once = any(
+        any(its["together_out"]) or any(its["together_back"]) for its in rounds["rounds"]
+    )
+    for index in sorted(
+        {node for its in rounds["rounds"] for pair in its["pairs"] for node in pair}
+    ):
+        node = rounds["nodes"][index]
+        ends = [
+            (index, position)
+            for position in range(len(node["nics"]))
+            if (index, position) not in elsewhere
+        ]
+        for end in ends:
+            lacks = [
+                word
+                for word, seen in (("sending", sent), ("receiving", received))
+                if end not in seen
+            ]
+            if lacks:
+                what = f" of {lacks[0]}" if len(lacks) == 1 else ""
+                yield f"{end_name(rounds, end)} has no rate{what}."
+        complete = all(end in sent and end in received for end in ends)
+        if any_at_once and complete and len(ends) == len(node["nics"]) and index not in at_once:
+            yield f"{node['node']} has no rate with all its NICs at once."
+
+
+def _wrong(rounds: RoundsMember, wrong: WrongMessage) -> str:
+    sender, receiver = (
+        end_name(rounds, (node, wrong["nic"])) for node in (wrong["from"], wrong["to"])
+    )
+    return (
+        f"Data from {sender} to {receiver} was wrong: {count(wrong['errors'], 'byte')}, the first "
+        f"at byte {wrong['offset_bytes']}, expected {wrong['expected']}, found {wrong['found']}."
     )
