@@ -74,7 +74,7 @@ def test_what_is_of_another_run_is_not(session):
             {"metrics": {"copy_worst": {"series": [1], "reduce": "best"}}},
             "metrics.copy_worst: there is no series 1 among the document's 1.",
         ),
-        ({"metrics": "none"}, "metrics: input should be an object, not 'none'."),
+        ({"metrics": "none"}, "metrics: it must contain a mapping of keys to values."),
     ],
 )
 def test_one_that_is_damaged_is_told_and_the_values_are_there(session, change, said):

@@ -2,47 +2,23 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands
+from fabricheck.cli import commands, references_table
 from fabricheck.cli.output import AsJson, partition_names
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
-from fabricheck.core.grouping import grouped
-from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import EXIT_NO_REFERENCE, RUNTIME_LABELS
+from fabricheck.core.vocabulary import EXIT_NO_REFERENCE
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import listing
-from fabricheck.references.entries import REPORT_ONLY, required, said
-from fabricheck.references.listing import (
-    ELSEWHERE,
-    MISSING,
-    RULE,
-    SIMULATED,
-    Row,
-    Source,
-    rows,
-)
+from fabricheck.references.entries import required
+from fabricheck.references.listing import MISSING
 from fabricheck.references.published import folder
-from fabricheck.references.stated import REDUCED, references_in
+from fabricheck.references.stated import references_in
 from fabricheck.site import partitions
-
-#: How the kinds of limits are counted.
-_KINDS = {
-    "published": "published",
-    ELSEWHERE: ELSEWHERE,
-    "derived": "derived",
-    "calibration": "calibrated",
-    RULE: "by a rule",
-    SIMULATED: "simulated",
-    "site": "stated by the site",
-}
 
 
 @commands.command("limits show")
@@ -62,30 +38,10 @@ def references(
     The metrics come from a dry run of all checks that the system's environments can run, so they
     are those that ReFrame will use. Exit status 9 if a metric has no reference.
     """
-    chosen = partitions.choose(system)
-    found = references_in(folder())
-    asked = listing.ask(system, checks_folders())
-    sets = {target.name: target.partition["extras"].get("references") for target in chosen}
-    versions = _at_hand(chosen)
-    differ = [
-        says
-        for target in chosen
-        for each in target.environments
-        if (says := listing.disagreement(each))
-    ]
-    shown = list(rows(asked, found, sets, versions))
-    unused = listing.unused(asked, found, sets)
-    silent = [f"{metrics.check} on {metrics.partition}" for metrics in asked if not metrics.metrics]
-    result = {
-        "system": system,
-        "references": shown,
-        "told_nothing": silent,
-        "at_hand": versions,
-        "disagreements": differ,
-        "unused": unused,
-    }
-    show.result(result, (*_text(shown, silent, versions), *unused, *differ), as_json)
-    if silent or any(row.kind == MISSING for row in shown):
+    chosen, known = partitions.choose(system), references_in(folder())
+    found = listing.of_system(system, chosen, listing.ask(system, checks_folders()), known)
+    show.result(found, references_table.blocks(found), as_json)
+    if found.told_nothing or any(row.kind == MISSING for row in found.references):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
 
@@ -108,107 +64,3 @@ def check(as_json: AsJson = False) -> None:
     )
     if faults:
         raise typer.Exit(InvalidInputError.exit_code)
-
-
-def _at_hand(chosen: Sequence[partitions.Target]) -> dict[str, dict[str, str]]:
-    """Return by partition the versions of ROCm or CUDA of its environments, if known."""
-    known = grouped(
-        (target.name, (environment["extras"]["runtime"], version))
-        for target in chosen
-        for environment in target.environments
-        if (version := listing.version_at_hand(environment))
-    )
-    return {name: dict(versions) for name, versions in known.items()}
-
-
-def _text(
-    shown: Sequence[Row], silent: Sequence[str], versions: Mapping[str, Any]
-) -> Iterator[show.Block]:
-    # A document stands once, with all places in it.
-    sources = grouped((replace(one, where=""), one.where) for row in shown for one in row.sources)
-    numbers = {document: number for number, document in enumerate(sources, 1)}
-    of_checks = grouped(((row.partition, row.check), row) for row in shown)
-    for (partition, check), rows_of_check in of_checks.items():
-        yield show.plain(f"{check} on {partition}", "bold")
-        named = list(_together(rows_of_check))
-        table = []
-        for name, row in named:
-            if row.kind not in (REPORT_ONLY, RULE):
-                cited = dict.fromkeys(
-                    f"[{numbers[replace(source, where='')]}]" for source in row.sources
-                )
-                words = listed(dict.fromkeys(mark.word for mark in row.marks))
-                entry = "-" if row.entry is None else said(row.entry)
-                rests = " ".join(filter(None, [row.how, *cited]))
-                table.append(
-                    (
-                        f"  {name}",
-                        entry,
-                        row.kind,
-                        listed(filter(None, [rests, words]), separator="; "),
-                    )
-                )
-        yield show.Table(("  Metric", "Reference", "Kind", "Source"), table)
-        in_a_line = grouped(
-            (_ground(row), name) for name, row in named if row.kind in (REPORT_ONLY, RULE)
-        )
-        yield from (f"  {ground}: {listed(names)}" for ground, names in in_a_line.items())
-    yield "* means worst and median, or the best and the worst block."
-    for document, places in sources.items():
-        where = listed(dict.fromkeys(places), separator="; ")
-        yield f"[{numbers[document]}] {_source(document)}: {where}"
-    for name in dict.fromkeys(row.partition for row in shown):
-        if name not in versions:
-            yield f"{name}: the version of ROCm or CUDA is unknown here."
-        for runtime, version in versions.get(name, {}).items():
-            yield f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment."
-        marks = Counter(one for row in shown if row.partition == name for one in row.marks)
-        for mark, number in sorted(marks.items()):
-            yield f"{mark.word}, {count(number, 'limit')}: {mark.why}."
-    yield from _totals(shown)
-    yield from (
-        f"{one} reported nothing: a dry run shows why (reframe --dry-run)." for one in silent
-    )
-
-
-def _ground(row: Row) -> str:
-    """Return the common part of a check's metrics: the reason, or the rule and its limit."""
-    if row.kind == RULE and row.entry is not None:
-        return f"By rule {said(row.entry)} ({row.how})"
-    return f"Report only ({row.how})" if row.how else "Report only"
-
-
-def _together(rows_of_check: Sequence[Row]) -> Iterator[tuple[str, Row]]:
-    """Yield the rows of a check by name; worst and median become one where they are equal."""
-    equal = grouped(
-        ((REDUCED.sub("", row.metric), row.entry, row.kind, row.how, row.sources), row)
-        for row in rows_of_check
-    )
-    for (stem, *_), (first, *others) in equal.items():
-        yield f"{stem}_*" if others else first.metric, first
-
-
-def _source(source: Source) -> str:
-    """Return the document of a source, with the system and the versions that it measured."""
-    if not source.system:
-        return source.title
-    versions = listed(f"{RUNTIME_LABELS[name]} {version}" for name, version in source.versions)
-    known = f", measured with {versions}" if versions else ", versions not stated"
-    inferred = " (inferred)" if source.inferred else ""
-    whose = "acceptance limit of" if source.limit else "of"
-    return f"{source.title} ({whose} {source.system}{inferred}{known})"
-
-
-def _totals(shown: Sequence[Row]) -> Iterator[str]:
-    kinds = Counter(row.kind for row in shown)
-    gating = sum(number for kind, number in kinds.items() if kind not in (REPORT_ONLY, MISSING))
-    # Of a rehearsal, and of a site with limits of its own only: docs/limits.md.
-    rare = {kind for kind in (SIMULATED, "site") if not kinds[kind]}
-    each = listed(f"{kinds[kind]} {word}" for kind, word in _KINDS.items() if kind not in rare)
-    bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
-    yield (
-        f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
-        f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
-    )
-    missing = (row for row in shown if row.kind == MISSING)
-    yield from (f"{row.check} {row.metric} on {row.partition} has no reference." for row in missing)

@@ -19,6 +19,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ORIGIN, ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.grouping import grouped
 from fabricheck.core.models import read_model
 from fabricheck.core.vocabulary import ENV_METRICS, ENV_RESULTS, RUNTIME_LABELS
 from fabricheck.references import calibrated
@@ -35,6 +36,7 @@ from fabricheck.references.entries import (
 from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, PREFIX_VARIABLE, Record
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site import software, this_machine
+from fabricheck.site.partitions import Target
 from fabricheck.site.software import Lock
 
 SETTINGS = ROOT / "config" / "settings.py"
@@ -179,6 +181,49 @@ class Row:
     how: str = ""
     sources: tuple[Source, ...] = ()
     marks: tuple[Mark, ...] = ()
+
+
+@dataclass(frozen=True)
+class Listing:
+    """The references of a system.
+
+    told_nothing: the checks that reported nothing. at_hand: by partition the versions of ROCm or
+    CUDA of its environments, where known. disagreements: sentences about locks that name other
+    software than their ``spack.yaml``. unused: sentences about limits of metrics that no check has.
+    """
+
+    system: str
+    references: tuple[Row, ...]
+    told_nothing: tuple[str, ...]
+    at_hand: Mapping[str, Mapping[str, str]]
+    disagreements: tuple[str, ...]
+    unused: tuple[str, ...]
+
+
+def of_system(
+    system: str, targets: Sequence[Target], asked: Sequence[CheckMetrics], found: References
+) -> Listing:
+    """Return the references of the partitions of a system, as its checks report their metrics.
+
+    :raises InvalidInputError: as `rows`, and when a file of Spack is damaged.
+    """
+    sets = {target.name: target.partition["extras"].get("references") for target in targets}
+    environments = [(target.name, one) for target in targets for one in target.environments]
+    known = grouped(
+        (name, (environment["extras"]["runtime"], version))
+        for name, environment in environments
+        if (version := version_at_hand(environment))
+    )
+    at_hand = {name: dict(versions) for name, versions in known.items()}
+    differ = (disagreement(environment) for _, environment in environments)
+    return Listing(
+        system,
+        tuple(rows(asked, found, sets, at_hand)),
+        tuple(f"{one.check} on {one.partition}" for one in asked if not one.metrics),
+        at_hand,
+        tuple(filter(None, differ)),
+        tuple(unused(asked, found, sets)),
+    )
 
 
 def rows(

@@ -1,0 +1,64 @@
+"""The lines about a check above its measured values: its run, its result, its notes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from fabricheck.core import amounts
+from fabricheck.core.show import listed
+from fabricheck.results.model import ResultDocument, describe_ranks
+from fabricheck.results.session import Case
+from fabricheck.results.table import Check
+
+
+def without_document(check: Check) -> Iterator[str]:
+    """Yield a line about a check that leaves no document, as a plain test of ReFrame."""
+    case = check.case
+    if case is not None and check.entry is None and not case.skipped:
+        yield f"\n{case.name} @{case.place} ({case.outcome}), without a document"
+        yield from (f"  {name}: {amounts.number(value)} {unit}"
+                    for name, (value, unit) in case.values.items())  # fmt: skip
+        yield from (f"  check: {' '.join(why.split())}" for why in filter(None, [case.reason]))
+
+
+def with_document(check: Check, document: ResultDocument) -> Iterator[str]:
+    """Yield the lines about a check with a document."""
+    program, outcome, case = document["program"], document["outcome"], check.case
+    of = f"{case.name} @{case.place} ({case.outcome}): " if case is not None else ""
+    yield (
+        f"{of}{program['name']} {program['version']} on {document['host']['hostname']}, runtime "
+        f"{program['runtime']}, {len(document['devices'])} device(s), clock {document['clock']}"
+    )
+    if case is not None:
+        yield from _earlier_attempts(case)
+    if outcome["status"] != "good":
+        message = f": {outcome['message']}" if outcome["message"] else ""
+        yield f"  outcome {outcome['status']}{message}"
+    if case is not None and not case.passed and case.reason:
+        reason = " ".join(case.reason.split())
+        # A check mostly repeats the program's message, which is in the line above.
+        if outcome["message"] is None or outcome["message"] not in reason:
+            yield f"  check: {reason}"
+    if not document["complete"]:
+        yield "  incomplete: the series are only those finished"
+    if document["faults_injected"]:
+        yield f"  injected faults: {listed(document['faults_injected'])}"
+    differences = document.get("differences")
+    if differences is not None:
+        yield f"  differences from the node model: {len(differences) or 'none'}"
+        yield from (f"    {difference['sentence']}" for difference in differences)
+    if not document["series"]:
+        for line in describe_ranks(document):
+            yield f"  {line}"
+    for note in document["notes"]:
+        yield f"  note: {note}"
+
+
+def _earlier_attempts(case: Case) -> Iterator[str]:
+    for number, attempt in enumerate(case.earlier, 1):
+        if attempt.passed:
+            continue
+        reason = f": {' '.join(attempt.reason.split())}" if attempt.reason else ""
+        yield f"  attempt {number} ({attempt.result}){reason}"
+        if attempt.document_path is not None:
+            yield f"  attempt {number} left {attempt.document_path}"
