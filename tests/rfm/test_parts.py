@@ -14,6 +14,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import acceptance, guard, host, on_partition
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, where_measured
 from fabricheck.site import sites
+from fabricheck.tools.topology.host import last_level_cache_bytes
 
 
 def of_device(index, value, **changes):
@@ -279,10 +280,10 @@ def cpu(folder, number, cache="32768K", shared="0-1", hertz="3700000"):
 def test_a_shared_cache_counts_once_and_each_cache_counts(tmp_path):
     cpu(tmp_path, 0)
     cpu(tmp_path, 1)
-    assert host.last_level_cache_bytes(tmp_path) == 32 << 20
+    assert last_level_cache_bytes(tmp_path) == 32 << 20
     assert host.array_bytes(tmp_path) == 128 << 20
     cpu(tmp_path, 2, shared="2-3")
-    assert host.last_level_cache_bytes(tmp_path) == 64 << 20
+    assert last_level_cache_bytes(tmp_path) == 64 << 20
     assert host.array_bytes(tmp_path) == host.scan_bytes(tmp_path) == 256 << 20
 
 
@@ -294,8 +295,8 @@ def test_arrays_of_large_caches_are_not_larger_than_needed(tmp_path):
 
 def test_a_machine_that_hides_its_caches_and_frequency(tmp_path):
     cpu(tmp_path, 0, cache="unknown", hertz="unknown")
-    assert host.last_level_cache_bytes(tmp_path) == 32 << 10
-    assert host.last_level_cache_bytes(tmp_path / "none") == 0
+    assert last_level_cache_bytes(tmp_path) == 32 << 10
+    assert last_level_cache_bytes(tmp_path / "none") == 0
     assert host.array_bytes(tmp_path / "none") == 128 << 20
     bound = host.memory_bound(tmp_path)
     assert bound["value"] == pytest.approx((os.cpu_count() or 1) * 192 * 6)

@@ -464,6 +464,7 @@ def test_a_described_machine(tmp_path):
         cache.mkdir(parents=True)
         (cache / "level").write_text(level)
         (cache / "size").write_text(size)
+        (cache / "shared_cpu_list").write_text("0-1")
     (root / "sys/module/amdgpu").mkdir(parents=True)
     (root / "sys/module/amdgpu/version").write_text("6.7.0\n")
     host = describe_host(root)

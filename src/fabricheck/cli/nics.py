@@ -15,7 +15,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
-from fabricheck.tools.nic_comparison import compare, libraries, of_model, require_nics
+from fabricheck.tools.nic_comparison import compare, of_model, require_nics
 from fabricheck.tools.nics import read_nics
 from fabricheck.tools.topology.host import scheduler_node
 
@@ -50,25 +50,24 @@ def check_command(
     nics = read_nics(node, network, SYSTEM)
     found = compare(node, expected, nics, network, SYSTEM)
     modelled = of_model(expected, nics)
-    there = libraries(node, modelled, None if network is None else network.provider, SYSTEM)
     differences = [difference.sentence for difference in found.differences]
     result = {
         "node": node,
         "model": expected.name,
         "fabric": None if network is None else network.name,
         "differences": differences,
-        "settings": there.settings,
+        "settings": found.settings,
         "unread": found.unread,
-        "notes": [*found.notes, *there.notes],
-        "versions": there.versions,
+        "notes": found.notes,
+        "versions": found.versions,
         "nics": nics,
     }
     good = f"{node}: {show.listed(nic['name'] for nic in modelled)} are as in {expected.name}."
-    show.result(result, [*differences, *there.settings, *found.unread] or [good], as_json,
+    show.result(result, [*differences, *found.settings, *found.unread] or [good], as_json,
                 wrapped=False)  # fmt: skip
     if differences:
         raise typer.Exit(EXIT_DIFFERENT)
-    if there.settings:
+    if found.settings:
         raise typer.Exit(EXIT_NODE_OPEN)
     if found.unread:
         raise typer.Exit(InvalidInputError.exit_code)

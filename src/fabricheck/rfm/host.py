@@ -13,6 +13,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results.model import ResultDocument
 from fabricheck.tools.runner import text_of
+from fabricheck.tools.topology.host import CPUS, last_level_cache_bytes
 
 #: Variables with a system's name: Lmod's (OLCF and others), that of Swedish centres, and JSC's.
 NAMED_BY = ("LMOD_SYSTEM_NAME", "SNIC_RESOURCE", "SYSTEMNAME")
@@ -20,8 +21,6 @@ NAMED_BY = ("LMOD_SYSTEM_NAME", "SNIC_RESOURCE", "SYSTEMNAME")
 #: The minimum free bytes. Stage, output, logs and reports of a session of all checks take some 20
 #: MB, mostly the documents of the scans.
 LEAST_FREE = 64 << 20
-
-CPUS = Path("/sys/devices/system/cpu")
 
 #: The assumed frequency in Hz if the system reports no maximum; higher than that of any server
 #: processor of 2025.
@@ -90,18 +89,6 @@ def whole_number(variable: str, default: int, least: int) -> int:
     if not text.isdecimal() or int(text) < least:
         raise InvalidInputError(f"{variable}={text} is not a whole number of at least {least}.")
     return int(text)
-
-
-def last_level_cache_bytes(cpus: Path = CPUS) -> int:
-    """Return the size of all last-level caches together in bytes; 0 if the system hides it."""
-    found: dict[tuple[int, str], int] = {}
-    for index in cpus.glob("cpu[0-9]*/cache/index[0-9]*"):
-        names = ("level", "shared_cpu_list", "size")
-        level, shared, size = (text_of(index / name).strip() for name in names)
-        if level.isdecimal() and shared and size.removesuffix("K").isdecimal():
-            found[int(level), shared] = int(size.removesuffix("K")) * 1024
-    last = max((level for level, _ in found), default=0)
-    return sum(size for (level, _), size in found.items() if level == last)
 
 
 def hidden_caches(document: ResultDocument, cpus: Path = CPUS) -> str | None:

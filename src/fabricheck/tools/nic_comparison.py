@@ -11,7 +11,7 @@ import shutil
 import time
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -54,12 +54,16 @@ class Comparison:
     """The result of a comparison.
 
     differences: with node and NIC. unread: a sentence for each NIC whose state or speed is unknown.
-    notes: what was not compared, and what differs without being wrong.
+    settings: a sentence for each thing that keeps messages from the NICs. versions: of libraries
+    below MPI. notes: what was not compared or is not installed, and what differs without being
+    wrong.
     """
 
     differences: tuple[Difference, ...]
     unread: tuple[str, ...]
     notes: tuple[str, ...]
+    settings: tuple[str, ...]
+    versions: Mapping[str, str]
 
 
 def require_nics(model: NodeModel) -> None:
@@ -121,7 +125,10 @@ def compare(
     elif fabric.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
     found = [*(Difference(lack, lost=gone) for lack in lacks), *map(Difference, differences)]
-    return Comparison(tuple(found), tuple(unread), tuple(notes))
+    there = libraries(node, chosen, None if fabric is None else fabric.provider, root)
+    return replace(
+        there, differences=tuple(found), unread=tuple(unread), notes=(*notes, *there.notes)
+    )
 
 
 def of_model(model: NodeModel, nics: Sequence[NodeNic]) -> list[NodeNic]:
@@ -310,30 +317,17 @@ _VERBS = re.compile(r"libibverbs\.so\.1\.\d+\.(\d\S*)")
 _FOLDERS = ("usr/lib64", "usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib")
 
 
-@dataclass(frozen=True)
-class Libraries:
-    """The libraries below MPI.
-
-    A missing provider is no fault of a NIC: messages then go by TCP, more than ten times slower,
-    with right data.
-
-    versions: by library. settings: a sentence for each thing that keeps messages from the NICs.
-    notes: what is not installed or did not answer.
-    """
-
-    versions: Mapping[str, str]
-    settings: tuple[str, ...]
-    notes: tuple[str, ...]
-
-
 def libraries(
     node: str,
     nics: Sequence[NodeNic],
     provider: str | None,
     root: Path = Path("/"),
     environ: Mapping[str, str] = os.environ,
-) -> Libraries:
+) -> Comparison:
     """Return the versions of libfabric, UCX and rdma-core, and what keeps messages from the NICs.
+
+    A missing provider is no fault of a NIC: messages then go by TCP, more than ten times slower,
+    with right data.
 
     :param node: its name, for the sentences.
     :param nics: the NICs of the node model that are there.
@@ -354,7 +348,7 @@ def libraries(
     verbs = _verbs(root)
     versions |= {} if verbs is None else {"rdma_core": verbs}
     settings = [*_closed(node, nics, root), *_no_provider(node, provider, environ)]
-    return Libraries(versions, tuple(settings), tuple(notes))
+    return Comparison((), (), tuple(notes), tuple(settings), versions)
 
 
 def _answer(command: Sequence[str], environ: Mapping[str, str]) -> Output | str:
@@ -454,7 +448,7 @@ def record(
         before = {nic["name"]: counters(nic, root) for nic in nics}
         began = time.monotonic()
         modelled = of_model(expected, nics)
-        found = libraries(node, modelled, None if network is None else network.provider, root)
+        found = compare(node, expected, nics, network, root)
         content["versions"] |= found.versions
         reached: dict[str, float] = {}
         failure: FabricheckError | None = None
@@ -472,17 +466,16 @@ def record(
             if nic["name"] in reached:
                 nic["loopback_gbs"] = reached[nic["name"]] / 8
         content["nics"] = nics
-        outcome = compare(node, expected, nics, network, root)
         failures, others = new_errors(modelled)
-        differences = [*outcome.differences, *map(Difference, failures)]
-        content["notes"] = [*outcome.notes, *found.notes, *others]
+        differences = [*found.differences, *map(Difference, failures)]
+        content["notes"] = [*found.notes, *others]
         if reached:
             content["notes"].append("the loopback compares no data")
-        if outcome.unread and not differences:
-            raise InvalidInputError(" ".join(outcome.unread))
+        if found.unread and not differences:
+            raise InvalidInputError(" ".join(found.unread))
         if found.settings and not differences:
             raise PreventedBySetting(" ".join(found.settings))
-        content["notes"] += [*outcome.unread, *found.settings]
+        content["notes"] += [*found.unread, *found.settings]
         if failure is not None:
             content["notes"] += [f"difference: {difference.sentence}" for difference in differences]
             raise failure

@@ -25,6 +25,7 @@ from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.rfm import slurm
 from fabricheck.rfm.slurm import forget_tasks
 from fabricheck.tools import runner
+from fabricheck.tools.runner import text_of
 
 #: The word in a node's state with which Slurm starts nothing on it.
 DOWN = "DOWN"
@@ -329,7 +330,9 @@ def number_of_sruns(wanted: int) -> tuple[int, str | None]:
 
     One is always allowed. Limits that the system does not show are taken as not there.
     """
-    found = [*_of_processes(), *_of_memory()]
+    found = [
+        (max(left, 0) // each, f"each needs {what}; {why}") for left, each, what, why in _room()
+    ]
     most, why = min(found, default=(wanted, ""))
     if most >= wanted:
         return wanted, None
@@ -341,59 +344,44 @@ def number_of_sruns(wanted: int) -> tuple[int, str | None]:
     )
 
 
-def _of_processes() -> Iterator[tuple[int, str]]:
+def _room() -> Iterator[tuple[int, int, str, str]]:
+    """Yield what is left of each limit, what one srun takes of it, in words too, and the limit."""
     uid = os.getuid()
     limit, _ = resource.getrlimit(resource.RLIMIT_NPROC)
     own, all_ = _tasks(uid)
+    tasks, memory = f"{TASKS} processes and threads", f"{BYTES // 1_000_000} MB of memory"
     # The superuser is not counted.
     if limit != resource.RLIM_INFINITY and uid != 0:
-        yield _sruns(limit - own, f"ulimit -u is {limit}")
+        yield limit - own, TASKS, tasks, f"ulimit -u is {limit}"
     for name in ("pid_max", "threads-max"):
         most = _number(_PROC / "sys" / "kernel" / name)
         if most is not None:
-            yield _sruns(most - all_, f"kernel.{name} is {most}")
+            yield most - all_, TASKS, tasks, f"kernel.{name} is {most}"
+    free = re.search(r"^MemAvailable:\s+(\d+) kB$", text_of(_PROC / "meminfo"), re.MULTILINE)
+    if free:
+        left = int(free[1]) * 1024
+        yield left, BYTES, memory, f"{left / 1e9:.1f} GB are available"
     for folder in _own_groups():
         most, used = (_number(folder / f"pids.{name}") for name in ("max", "current"))
         if most is not None:
-            yield _sruns(most - (used or 0), f"{folder}/pids.max is {most}")
-
-
-def _sruns(tasks: int, why: str) -> tuple[int, str]:
-    return tasks // TASKS, f"each needs {TASKS} processes and threads; {why}"
-
-
-def _of_memory() -> Iterator[tuple[int, str]]:
-    free = []
-    with contextlib.suppress(OSError, ValueError, StopIteration):
-        lines = (_PROC / "meminfo").read_text().splitlines()
-        line = next(line for line in lines if line.startswith("MemAvailable:"))
-        free.append((int(line.split()[1]) * 1024, "are available"))
-    for folder in _own_groups():
-        limit, used = (_number(folder / f"memory.{name}") for name in ("max", "current"))
-        if limit is not None:
-            free.append((limit - (used or 0), f"are left of {folder}/memory.max"))
-    for bytes_, why in free:
-        why = f"each needs {BYTES // 1_000_000} MB of memory; {bytes_ / 1e9:.1f} GB {why}"
-        yield max(bytes_, 0) // BYTES, why
+            yield most - (used or 0), TASKS, tasks, f"{folder}/pids.max is {most}"
+        most, used = (_number(folder / f"memory.{name}") for name in ("max", "current"))
+        if most is not None:
+            left = most - (used or 0)
+            yield left, BYTES, memory, f"{left / 1e9:.1f} GB are left of {folder}/memory.max"
 
 
 def _own_groups() -> Iterator[Path]:
     """Yield the folders of this process's control group and of those around it."""
-    with contextlib.suppress(OSError):
-        for line in (_PROC / "self" / "cgroup").read_text().splitlines():
-            if line.startswith("0::/"):
-                folder = _GROUPS / line.removeprefix("0::/")
-                yield from (
-                    path for path in (folder, *folder.parents) if path.is_relative_to(_GROUPS)
-                )
-                return
+    group = re.search(r"^0::/(.*)$", text_of(_PROC / "self" / "cgroup"), re.MULTILINE)
+    if group:
+        folder = _GROUPS / group[1]
+        yield from (path for path in (folder, *folder.parents) if path.is_relative_to(_GROUPS))
 
 
 def _number(file: Path) -> int | None:
-    try:
-        return int(file.read_text())
-    except (OSError, ValueError):
-        return None
+    text = text_of(file).strip()
+    return int(text) if text.isdecimal() else None
 
 
 def _tasks(uid: int) -> tuple[int, int]:

@@ -14,7 +14,9 @@ from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
 from fabricheck.tools.runner import text_of
 
-NONE = "none (simulated)"
+_NONE = "none (simulated)"
+
+CPUS = Path("/sys/devices/system/cpu")
 
 
 def describe_host(root: Path = Path("/")) -> Host:
@@ -31,7 +33,7 @@ def describe_host(root: Path = Path("/")) -> Host:
         "cpu_model": _cpu_model(root / "proc/cpuinfo"),
         "cores_allowed": sorted(os.sched_getaffinity(0)),
         "numa_domains": sorted(_domains(root), key=lambda domain: domain["index"]),
-        "last_level_cache_bytes": _last_level_cache_bytes(root),
+        "last_level_cache_bytes": last_level_cache_bytes(root / str(CPUS).lstrip("/")),
         "page_size_bytes": os.sysconf("SC_PAGESIZE"),
         "numa_balancing": int(balancing) if balancing.isdecimal() else None,
         "transparent_hugepage": pages[1] if pages else None,
@@ -43,8 +45,8 @@ def simulated_host() -> Host:
     return {
         "hostname": f"{UNKNOWN} (simulated)",
         "scheduler_node": scheduler_node(),
-        "kernel": NONE,
-        "cpu_model": NONE,
+        "kernel": _NONE,
+        "cpu_model": _NONE,
         "cores_allowed": [],
         "numa_domains": [],
         "last_level_cache_bytes": 0,
@@ -124,11 +126,13 @@ def _cores(path: Path) -> list[int]:
         raise InvalidFile(path, None, str(error)) from None
 
 
-def _last_level_cache_bytes(root: Path) -> int:
-    """Return the size of the first core's last-level cache, in bytes, as in a result document."""
-    found: dict[int, int] = {}
-    for index in (root / "sys/devices/system/cpu/cpu0/cache").glob("index[0-9]*"):
-        level, size = _line(index / "level"), _line(index / "size").removesuffix("K")
-        if level.isdecimal() and size.isdecimal():
-            found[int(level)] = max(found.get(int(level), 0), int(size) * 1024)
-    return found[max(found)] if found else 0
+def last_level_cache_bytes(cpus: Path = CPUS) -> int:
+    """Return the size of all last-level caches together in bytes; 0 if the system hides it."""
+    found: dict[tuple[int, str], int] = {}
+    for index in cpus.glob("cpu[0-9]*/cache/index[0-9]*"):
+        names = ("level", "shared_cpu_list", "size")
+        level, shared, size = (text_of(index / name).strip() for name in names)
+        if level.isdecimal() and shared and size.removesuffix("K").isdecimal():
+            found[int(level), shared] = int(size.removesuffix("K")) * 1024
+    last = max((level for level, _ in found), default=0)
+    return sum(size for (level, _), size in found.items() if level == last)
