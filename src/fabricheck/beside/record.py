@@ -68,7 +68,7 @@ def record(
     :raises NotKept: when the manifest cannot be written; the previous one stays.
     :raises FabricheckError: when the devices cannot be determined.
     """
-    _require(programs, tools, rounds)
+    _require(programs, tools)
     try:
         folder.mkdir(parents=True, exist_ok=True)
         found = list(folder.iterdir())
@@ -104,9 +104,7 @@ def _ended_by(number: int) -> str:
     return f"Signal {number} ended the rounds."
 
 
-def _require(programs: Path, tools: Mapping[str, Path], rounds: int) -> None:
-    if rounds < 1:
-        raise UsageError(f"The number of rounds cannot be {rounds}: at least 1 is required.")
+def _require(programs: Path, tools: Mapping[str, Path]) -> None:
     needed = [programs / name for name in ("stream", "memcpy", "p2p")]
     for path in (*needed, *tools.values()):
         if not path.is_file():

@@ -194,10 +194,7 @@ class OurOutput:
             )
             raise InvalidFile(self.path, None, reason)
         (series,) = found
-        factor = _FACTORS.get((series["unit"], comparison.unit))
-        if factor is None:
-            reason = f"{ours.operation} is in {series['unit']}, but {name} in {comparison.unit}"
-            raise InvalidFile(self.path, None, reason)
+        factor = _FACTORS[series["unit"], comparison.unit]
         wanted = {"GB/s": ARRAY_BYTES, "us": series["bytes"], "ns": CHASE_BYTES}[comparison.unit]
         if series["bytes"] != wanted:
             reason = f"{ours.operation} is of {series['bytes']} B, but {name} of {wanted} B"
@@ -350,11 +347,10 @@ def read_all(folders: Sequence[Path]) -> list[Campaign]:
 
 
 def _name(place: Path, places: Sequence[Path]) -> str:
-    for count in range(1, len(place.parts)):
-        parts = place.parts[-count:]
-        if sum(other.parts[-count:] == parts for other in places) == 1:
-            return "/".join(parts)
-    return str(place)
+    ends = (place.parts[-number:] for number in range(1, len(place.parts) + 1))
+    return "/".join(
+        next(end for end in ends if sum(other.parts[-len(end) :] == end for other in places) == 1)
+    )
 
 
 def read(folder: Path) -> Campaign:
@@ -427,8 +423,6 @@ within the spread*: short of the target, by no more than that ±; of one round n
 
 def section(campaigns: Sequence[Campaign]) -> str:
     """Return all tables, one for each folder, with their explanation; ends with a newline."""
-    if not campaigns:
-        return "Nothing is recorded yet.\n"
     parts = [_LEGEND, *("\n".join(_campaign(campaign)) + "\n" for campaign in campaigns)]
     return "\n".join(parts)
 

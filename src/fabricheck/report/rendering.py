@@ -12,11 +12,9 @@ from __future__ import annotations
 import functools
 import importlib
 import importlib.util
-import math
 from collections.abc import Mapping
 from pathlib import Path
 from types import ModuleType
-from typing import Any
 
 import jinja2
 from markupsafe import Markup
@@ -79,21 +77,9 @@ def templates() -> jinja2.Environment:
     )
     made.globals["added"] = added_sections()
     made.filters |= {
-        "number": cell,
+        "number": lambda value: number(value) if isinstance(value, float) else str(value),
         "size": size,
-        "cell": cell,
         "percent": lambda value: "" if value is None else f"{value:.1f} %",
         "short": short,
     }
     return made
-
-
-def cell(value: Any) -> str:
-    """Format a value for a table: a number with five digits, an empty text for None."""
-    if value is None:
-        return ""
-    if isinstance(value, bool):
-        return "yes" if value else "no"
-    if isinstance(value, (int, float)) and math.isfinite(value):
-        return number(value) if isinstance(value, float) else str(value)
-    return str(value)

@@ -81,14 +81,15 @@ class Reader:
         return line, words[len(head) :]
 
     def values(
-        self, head: Sequence[str], cells: int, form: re.Pattern[str]
+        self, head: Sequence[str], cells: int, form: re.Pattern[str], none: str = ""
     ) -> tuple[Line, list[float | None]]:
         """Return the next line, which begins with the words of a head, and its values.
 
+        :param none: the word of a cell without a value.
         :raises GarbledOutput: as `row` and `number`.
         """
         line, words = self.row(head, cells)
-        return line, [number(line, word, form) for word in words]
+        return line, [None if word == none else number(line, word, form) for word in words]
 
     def end(self) -> None:
         """Require that no line is left.
@@ -99,11 +100,11 @@ class Reader:
             raise self.take("a line").garbled("it has more than the tables of a run")
 
 
-def number(line: Line, word: str, form: re.Pattern[str]) -> float | None:
-    """Return a printed value; None for N/A, where the form has it.
+def number(line: Line, word: str, form: re.Pattern[str]) -> float:
+    """Return a printed value.
 
     :raises GarbledOutput: when it has another form, or is a measurement, with decimals, of zero.
     """
     if form.fullmatch(word) is None or ("." in word and float(word) <= 0):
         raise line.garbled(f"'{word}' is not a value as the tool prints it")
-    return None if word == "N/A" else float(word)
+    return float(word)

@@ -35,7 +35,7 @@ _VERSION = re.compile(r"TransferBench (?:Client )?v(\d+)\.(\d+)(?:\.(\d+))?\b(.*
 _ERROR = re.compile(r"(?:^\[ERROR\]\s*|(?=Encountered HIP error))(.*)")
 _SETTING = re.compile(r"([A-Z][A-Z0-9_]+) *= *([^ ,]+) *:.*")
 _WORD, _DEVICE = re.compile(r"[CG]PU \d\d|\S+"), re.compile(r"\b([CG]PU)(\d\d)\b")
-_TWO, _THREE = (re.compile(rf"N/A|[0-9]+\.[0-9]{{{digits}}}") for digits in (2, 3))
+_TWO, _THREE = (re.compile(rf"[0-9]+\.[0-9]{{{digits}}}") for digits in (2, 3))
 _MATRIX = re.compile(
     r"(Uni|Bi)directional copy peak bandwidth GB/s "
     r"\[(Local|Remote) read / (Local|Remote) write\] \(GPU-Executor: (GFX|DMA)\)"
@@ -142,7 +142,7 @@ def _matrix(
     kinds: dict[str, list[float]] = {kind: [] for kind in _KINDS}
     for source in names:
         for arrow in arrows:
-            line, rows[arrow] = reader.values([source, arrow], len(names), _TWO)
+            line, rows[arrow] = reader.values([source, arrow], len(names), _TWO, "N/A")
         if part == "Bi":
             _require_sums(line, rows)
         place = {"->": ALONE if part == "Uni" else BESIDE, "<->": BOTH}
@@ -154,8 +154,6 @@ def _matrix(
                     values[place[arrow], source, target] = cell
                 if arrow != "<->" and source != target:
                     kinds[f"{source[:3]}->{target[:3]}"].append(cell)
-                if source == target and part == "Bi":
-                    raise line.garbled(f"{source} has a value with itself")
     _require_averages(reader, part, kinds)
     return names, values
 
@@ -175,7 +173,7 @@ def _require_averages(reader: _Reader, part: str, kinds: Mapping[str, Sequence[f
     if head.split() != ["Averages", "(During", f"{part}Dir"] or len(rest.split()) != len(_KINDS):
         raise line.garbled(f"'{line.text.strip()}' are not averages of {part}Dir")
     for word, cells in zip(rest.split(), kinds.values(), strict=True):
-        stated = number(line, word, _TWO)
+        stated = None if word == "N/A" else number(line, word, _TWO)
         mean = sum(cells) / len(cells) if cells else None
         if (stated is None) != (mean is None) or (
             stated is not None and mean is not None and abs(stated - mean) > 0.0101
@@ -206,13 +204,13 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
     line, summary = reader.find(_SUMMARY, "'Summary:'")
     if summary[1] is not None:
         reader.require_size(line, int(summary[1]), size)
-    reader.rule()
+    reader.take("a line below the title")
     devices = reader.columns("SRC\\DST", ["STotal", "Actual"])
     count = len(devices)
-    rows = [reader.values([source], count + 2, _THREE) for source in devices]
+    rows = [reader.values([source], count + 2, _THREE, "N/A") for source in devices]
     for line, cells in rows:
         _require_sum(line, cells[count], cells[:count])
-    line, totals = reader.values(["RTotal"], count + 3, _THREE)
+    line, totals = reader.values(["RTotal"], count + 3, _THREE, "N/A")
     for column, total in enumerate(totals[: count + 1]):
         _require_sum(line, total, [cells[column] for _, cells in rows])
     values: dict[tuple[str | int, ...], float] = {
@@ -230,8 +228,6 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
         if f"{text_of}:" != head or not rest.endswith(" GB/s"):
             raise line.garbled(f"'{line.text.strip()}' is not '{head} ... GB/s'")
         value = number(line, rest.removesuffix(" GB/s").strip(), _THREE)
-        if value is None:
-            raise line.garbled("a total is missing")
         if place is not None:
             values[place] = value
         expected = {None: added / transfers, SUM: added}.get(place)
@@ -276,22 +272,18 @@ def parse_one_to_all(
     others = range(1, gpus)
     if line.words != [word for other in others for word in ("GPU", str(other))]:
         raise line.other_run(f"its columns are not those of {gpus} GPUs without GPU 0")
-    reader.rule("-")
+    reader.take("a line below them")
     line = reader.take("the row of all other GPUs")
     left, _, copies = line.text.partition(" (")
     words = left.split()
-    if f"({copies}".strip() != " ".join(f"(G0 {executor}0 G{other})" for other in others):
+    named = " ".join(f"(G0 {executor}0 G{other})" for other in others)
+    counted = len(words) == len(others) + 2 and words[-2] == str(len(others))
+    if not counted or f"({copies}".strip() != named or not words[-1].isdecimal():
         raise line.garbled("it is not the row of copies from GPU 0 to all others")
-    if len(words) != len(others) + 2 or words[-2] != str(len(others)):
-        raise line.garbled(f"it does not have {len(others)} values and their number")
-    if not words[-1].isdecimal():
-        raise line.garbled(f"{words[-1]} is not a number of compute units")
-    values: dict[tuple[str | int, ...], float] = {}
-    for other, word in zip(others, words, strict=False):
-        rate = number(line, word, _THREE)
-        if rate is None:
-            raise line.garbled(f"GPU {other} has no value")
-        values[executor, other] = rate
+    values: dict[tuple[str | int, ...], float] = {
+        (executor, other): number(line, word, _THREE)
+        for other, word in zip(others, words, strict=False)
+    }
     reader.end()
     return PlacedValues({**values, (executor, ALL): sum(values.values())}, reader.version)
 
@@ -320,16 +312,15 @@ def parse_scaling(text: str, origin: str, size: int, most: int) -> PlacedValues:
     values: dict[tuple[str | int, ...], float] = {}
     for units in range(1, most + 1):
         line, cells = reader.values([str(units)], len(names), _TWO)
-        for name, value in zip(names, cells, strict=True):
-            if value is None:
-                raise line.garbled(f"{name} has no value")
-            values[units, name] = value
+        values |= {
+            (units, name): value
+            for name, value in zip(names, cells, strict=True)
+            if value is not None
+        }
     line = reader.take("the row 'Best'")
     best_cells = _BEST_CELL.findall(line.text)
-    if _BEST_CELL.sub("", line.text).split() != ["Best"]:
-        raise line.garbled("it is not the row 'Best'")
-    if len(best_cells) != len(names):
-        raise line.garbled(f"it has {len(best_cells)} values, not {len(names)}")
+    if _BEST_CELL.sub("", line.text).split() != ["Best"] or len(best_cells) != len(names):
+        raise line.garbled(f"it is not the row 'Best' with {len(names)} values")
     for name, (printed, count) in zip(names, best_cells, strict=True):
         best = max(values[units, name] for units in range(1, most + 1))
         if float(printed) != best or values.get((int(count), name)) != best:
@@ -407,8 +398,3 @@ class _Reader(Reader):
         if not names or words != [corner, *names, *after]:
             raise line.garbled(f"'{line.text.strip()}' are not names of columns")
         return names
-
-    def rule(self, of: str = "=") -> None:
-        line = self.take("a line below the title")
-        if set(line.text) != {of}:
-            raise line.garbled(f"'{line.text}' is not the line below the title")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain, product
 from typing import Any
 
@@ -174,18 +174,13 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         found = largest(placed, lambda point: (point.host_domain or 0, point.device or 0))
         if not found:
             continue
-        values = _Values(observed, found)
         domains, devices = (sorted({place[end] for place in found}) for end in (0, 1))
-        colours = (_of_numbers(values.unit), (0, top(values.cells.values())))
-        title = f"Every NUMA domain with every device, {kind} memory, {way}"
-        says = (
-            f"{title}: {about(values.size)}, {observed.kind}, NUMA domain first, device second. "
-            f"{ends(values.cells, values.unit)}{values.judged}"
-        )
         axes = ("NUMA domain", domains), ("device", devices)
-        drawing = heat_map(values.cells, *axes, *colours, own=False, missed=values.missed)
-        name = f"numa-{kind}-{operation}"
-        yield Figure(name, title, observed.kind, says, values.rows(title), drawing)
+        highest = top(point.value for point in found.values())
+        title = f"Every NUMA domain with every device, {kind} memory, {way}"
+        says = f"{title}: {{size}}, {observed.kind}, NUMA domain first, device second. {{values}}"
+        figure = f"numa-{kind}-{operation}", title, says
+        yield _figure(observed, found, *figure, axes, highest, own=False)
 
 
 def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
@@ -200,82 +195,91 @@ def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
     return max(by_size.items(), key=lambda one: (len(one[1]), one[0]), default=(0, {}))[1]
 
 
-class _Values:
-    """The values of a matrix by row and column, and the expected value of each."""
+def _figure(
+    observed: Observed,
+    found: Mapping[Pair, Series],
+    name: str,
+    title: str,
+    says: str,
+    axes: tuple[tuple[str, Sequence[int]], tuple[str, Sequence[int]]],
+    highest: float,
+    **look: Any,
+) -> Figure:
+    """Return the figure of some series by row and column, each with its expected value.
 
-    def __init__(self, observed: Observed, found: Mapping[Pair, Series]) -> None:
-        self.found = found
-        self.cells = {place: point.value for place, point in found.items()}
-        first = next(iter(found.values()))
-        self.unit, self.size = first.unit, first.bytes
-        self.expected = {place: expected_by(observed, point) for place, point in found.items()}
-        self.missed = [
-            place
-            for place, wanted in self.expected.items()
-            if wanted and wanted.is_beyond(self.cells[place])
-        ]
-
-    def rows(self, label: str) -> list[dict[str, Any]]:
-        """Return the data."""
-        return [
-            of_point(
-                label, point, row=place[0], column=place[1],
-                reference=wanted.reference if wanted else None,
-                limit=wanted.limit if wanted else None,
-            )
-            for place, point in self.found.items()
-            for wanted in [self.expected[place]]
-        ]  # fmt: skip
-
-    @property
-    def judged(self) -> str:
-        """Describe in words which values are beyond their limits."""
-        have = sum(wanted is not None for wanted in self.expected.values())
-        if not self.missed:
-            within = f"All {have} that have a reference are within its limits."
-            return f" {within if have else 'No reference judges them.'}"
-        named = [
-            f"{place[0]}-{place[1]} with {amount(self.cells[place], self.unit)} "
+    :param says: with ``{size}``, and ``{values}`` for the lowest and the highest one; what is
+        beyond its limits follows.
+    :param highest: the end of the colour scale.
+    :param look: options of `heat_map`.
+    """
+    first = next(iter(found.values()))
+    cells = {place: point.value for place, point in found.items()}
+    expected = {place: expected_by(observed, point) for place, point in found.items()}
+    missed = {
+        place: wanted
+        for place, wanted in expected.items()
+        if wanted and wanted.is_beyond(cells[place])
+    }
+    rows = [
+        of_point(
+            title, point, row=place[0], column=place[1],
+            reference=wanted.reference if wanted else None,
+            limit=wanted.limit if wanted else None,
+        )
+        for place, point in found.items()
+        for wanted in [expected[place]]
+    ]  # fmt: skip
+    says = says.format(size=about(first.bytes), values=ends(cells, first.unit))
+    have = sum(wanted is not None for wanted in expected.values())
+    if missed:
+        named = (
+            f"{a}-{b} with {amount(cells[a, b], first.unit)} "
             f"(reference {amount(wanted.reference or 0, '')})"
-            for place in self.missed
-            if (wanted := self.expected[place])
-        ]
-        return f" Framed, since outside of the limits: {enumerated(named, 6)}."
+            for (a, b), wanted in missed.items()
+        )
+        says += f" Framed, since outside of the limits: {enumerated(named, 6)}."
+    elif have:
+        says += f" All {have} that have a reference are within its limits."
+    else:
+        says += " No reference judges them."
+    drawing = heat_map(
+        cells, *axes, _of_numbers(first.unit), (0, highest), missed=[*missed], **look
+    )
+    return Figure(name, title, observed.kind, says, rows, drawing)
 
 
 def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     found = of_one_size(observed.select(**matrix.select))
     if not found:
         return
-    values = _Values(observed, found)
-    cells, unit = values.cells, values.unit
     others = _others(observed, matrix)
     published = {pair: value.value for pair, value in others.items()}
+    cells = {pair: point.value for pair, point in found.items()}
     count = max(max(pair) for pair in [*cells, *others]) + 1
     devices = range(max(count, len(observed.node.devices) if observed.node else 0))
-    limits = (0, top([*cells.values(), *published.values()]))
     axes = (matrix.row, devices), (matrix.column, devices)
-    colours = _of_numbers(unit), limits
+    highest = top([*cells.values(), *published.values()])
     lacking = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1) - len(cells)
-    says = f"{matrix.title}, {about(values.size)}, {observed.kind}. {ends(cells, unit)}"
+    says = f"{matrix.title}, {{size}}, {observed.kind}. {{values}}"
     if lacking > 0:
         says += f" {lacking} {'pair has' if lacking == 1 else 'pairs have'} no value."
     theirs = [
         of_value(matrix.published, value, row=pair[0], column=pair[1], reference=None, limit=None)
         for pair, value in others.items()
     ]
+    figure = _figure(
+        observed, found, matrix.id, matrix.title, says, axes, highest,
+        blank="" if matrix.once else "none",
+    )  # fmt: skip
     # Stated here too for readers who see only this figure.
-    says += values.judged + fitted(observed, theirs)
-    blank = "" if matrix.once else "none"
-    drawing = heat_map(cells, *axes, *colours, missed=values.missed, blank=blank)
-    rows = values.rows(matrix.title)
-    yield Figure(matrix.id, matrix.title, observed.kind, says, rows, drawing)
+    yield replace(figure, says=figure.says + fitted(observed, theirs))
     if theirs:
+        unit = next(iter(found.values())).unit
         says = (
             f"{matrix.published}, {next(iter(others.values())).system}. "
             f"{ends(published, unit)}{farthest(cells, published)}"
         )
-        drawing = heat_map(published, *axes, *colours)
+        drawing = heat_map(published, *axes, _of_numbers(unit), (0, highest))
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
 
 
