@@ -9,6 +9,7 @@ from two_sessions import (
     HEALTHY,
     compare,
     document,
+    flat,
     judged,
     latency,
     numbers,
@@ -38,7 +39,7 @@ def test_one_slowed_link_is_worse_and_named(before, tmp_path):
     [one] = only["worse"]
     assert (one["device_set"], one["operation"]) == ([0, 1], "engine")
     assert one["ratio"] == pytest.approx(0.74)
-    low, high = one["ratio_interval"]
+    low, high = one["low"], one["high"]
     assert (low, high) == pytest.approx((0.74 * 0.995 / 1.005, 0.74 * 1.005 / 0.995))
     assert 0 < only["by_chance_at_most"] < 0.01
     shown = compare(before, after)
@@ -220,6 +221,7 @@ def test_of_the_runtime_host_nothing_is_worse_but_with_a_floor(tmp_path):
     ended = compare(*sides, "--json")
     assert ended.exit_code == 3, "nothing else is there to judge"
     [only] = json.loads(ended.stdout, parse_constant=pytest.fail)["partitions"]
+    only = flat(only)
     first, last = only["undetermined"]
     assert (first["floor"], first["ratio"]) == (None, pytest.approx(0.4))
     marked = compare(*sides, "--markdown").stdout
@@ -320,7 +322,7 @@ def test_repetitions_are_one_value_with_an_interval_that_holds_all(tmp_path):
     code, only = judged(tmp_path / "a", tmp_path / "b")
     assert code == 0
     [one] = only["unchanged"]
-    assert one["a"]["median"] == 45 and one["a"]["samples"] == 18
+    assert one["a"]["median"] == 45 and one["a"]["n"] == 18
     assert one["a"]["interval"] == pytest.approx([40 * 0.995, 50 * 1.005])
 
 
@@ -368,5 +370,5 @@ def test_one_series_twice_in_a_document_counts_once(before, tmp_path):
     code, only = judged(before, results(tmp_path / "b", twice))
     assert code == 0
     assert numbers(only) == {"unchanged": 3}
-    assert [one["b"]["samples"] for one in only["unchanged"] if one["device_set"] == [0, 1]
+    assert [one["b"]["n"] for one in only["unchanged"] if one["device_set"] == [0, 1]
             and one["unit"] == "GB/s"] == [27]  # fmt: skip

@@ -211,8 +211,8 @@ def test_on_the_host_runtime_a_change_is_judged_with_a_floor_only():
 @pytest.mark.parametrize("sides", [("full", "node"), ("node", "full")])
 def test_two_recorded_sessions_minutes_apart_are_not_worse(sides):
     found = compared(*(LATER / side for side in sides))
-    assert not found.worse and not found.judged("better") and not found.missing
-    assert {one.row.check_row.check for one in found.judged("undetermined")} == {
+    assert not found.is_worse and not found.better and not found.lacks
+    assert {one.row.check_row.check for one in found.undetermined} == {
         "memcpy_near",
         "pingpong_right",
     }
@@ -246,7 +246,7 @@ def test_five_percent_less_of_one_series_is_found(tmp_path, check, operation, me
     path.write_text(json.dumps(document))
     found = compared(LATER / "node", tmp_path / "full")
     assert not found.unread
-    [one] = found.judged("worse")
+    [one] = found.worse
     assert (one.row.check_row.check, one.row.operation) == (check, operation)
     assert one.row.device == slowed["device"]
 
@@ -269,8 +269,8 @@ def test_how_many_differ_by_chance_is_what_draws_give():
 
 def test_the_recorded_session_is_what_it_was():
     found = compared(RECORDED, RECORDED)
-    assert not found.worse and not found.missing and not found.unread and not found.differs
-    assert not found.judged("better") and found.judged("unchanged")
+    assert not found.is_worse and not found.lacks and not found.unread and not found.differs
+    assert not found.better and found.unchanged
 
 
 samples = st.lists(st.floats(1, 100), min_size=1, max_size=12)
@@ -289,7 +289,7 @@ def built(drawn):
 @given(several)
 def test_nothing_is_worse_than_itself(drawn):
     found = compare(built(drawn), built(drawn))
-    assert not found.worse and not found.judged("better") and not found.missing
+    assert not found.is_worse and not found.better and not found.lacks
     assert len(found.compared) == len(drawn)
 
 
@@ -304,8 +304,8 @@ def test_swapping_the_sides_swaps_worse_and_better(drawn, data):
     there, back = compare(built(drawn), built(other)), compare(built(other), built(drawn))
     for judgement, mirrored in (("worse", "better"), ("better", "worse"),
                                 ("unchanged", "unchanged"), ("undetermined",) * 2):  # fmt: skip
-        assert {identity(one.row) for one in there.judged(judgement)} == {
-            identity(one.row) for one in back.judged(mirrored)
+        assert {identity(one.row) for one in getattr(there, judgement)} == {
+            identity(one.row) for one in getattr(back, mirrored)
         }
 
 

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from two_sessions import HEALTHY, compare, document
+from two_sessions import HEALTHY, compare, document, flat
 
 import factories
 
@@ -41,8 +41,8 @@ def told(a, b):
     """Compare; return what is told, and by comparison both partitions and the checks."""
     content = json.loads(compare(a, b, "--json").stdout)
     return content, [
-        (one["a"]["partition"], one["b"]["partition"], {each["check"] for each in one["unchanged"]})
-        for one in content["partitions"]
+        (one["a"]["where"], one["b"]["where"], {each["check"] for each in one["unchanged"]})
+        for one in map(flat, content["partitions"])
     ]
 
 
@@ -160,4 +160,6 @@ def test_of_a_killed_session_over_two_nodes_each_is_compared_by_itself(tmp_path,
         ("node1",) * 2,
         ("node2",) * 2,
     ]
-    assert {each["check"] for one in found for each in one["unchanged"]} == {"p2p_engine"}
+    assert {each["check"] for one in map(flat, found) for each in one["unchanged"]} == {
+        "p2p_engine"
+    }

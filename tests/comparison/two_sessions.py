@@ -93,7 +93,17 @@ def judged(*arguments: object) -> tuple[int, dict[str, Any]]:
     content = json.loads(ended.stdout)
     assert content["exit_code"] == ended.exit_code
     [only] = content["partitions"]
-    return ended.exit_code, only
+    return ended.exit_code, flat(only)
+
+
+def flat(only: dict[str, Any]) -> dict[str, Any]:
+    """Return the same with the columns and the decision of each value beside what it has."""
+    return {
+        name: [one | one["columns"] | one.get("decision", {}) for one in found]
+        if isinstance(found, list) and found and "columns" in found[0]
+        else found
+        for name, found in only.items()
+    }
 
 
 def numbers(only: dict[str, Any]) -> dict[str, int]:

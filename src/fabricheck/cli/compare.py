@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -16,8 +15,7 @@ from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_MISSING, EXIT_WORSE
 from fabricheck.judge.comparison import compare as comparing
-from fabricheck.judge.comparison.compare import Compared, Comparison
-from fabricheck.judge.comparison.judging import columns
+from fabricheck.judge.comparison.compare import Comparison
 
 
 @commands.command("compare")
@@ -68,7 +66,7 @@ def compare(
         letter: {"name": side.name, "title": titled(side.results), "software": side.says}
         for letter, side in (("a", one), ("b", other))
     }
-    result = {**sides, "exit_code": code, "partitions": list(map(_comparison, found))}
+    result = {**sides, "exit_code": code, "partitions": found}
     show.result(result, text, as_json, as_markdown)
     elsewhere = comparing.elsewhere(pairs)
     if elsewhere:
@@ -88,66 +86,13 @@ def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
 
     :param unread: whether a whole session of either side cannot be read.
     """
-    judging = [comparison for comparison in found if not comparison.informs]
-    if any(comparison.worse for comparison in judging):
+    judging = [comparison for comparison in found if not comparison.informs_only]
+    if any(comparison.is_worse for comparison in judging):
         return EXIT_WORSE
     if unread or any(comparison.unread for comparison in found):
         return InvalidInputError.exit_code
     if not any(comparison.determined for comparison in found):
         return NotFoundError.exit_code
-    if any(comparison.missing for comparison in judging):
+    if any(comparison.lacks for comparison in judging):
         return EXIT_MISSING
     return EXIT_GOOD
-
-
-def _comparison(comparison: Comparison) -> dict[str, Any]:
-    return {
-        "a": {
-            "partition": comparison.a.where,
-            "node": comparison.a.node,
-            "clock": comparison.a.clock,
-        },
-        "b": {
-            "partition": comparison.b.where,
-            "node": comparison.b.node,
-            "clock": comparison.b.clock,
-        },
-        "informs_only": comparison.informs,
-        "differs": comparison.differs,
-        "causes_in_a": comparison.causes_in_a,
-        "causes_in_b": comparison.causes_in_b,
-        "outcomes": comparison.outcomes,
-        **{
-            judgement: [_value(value) for value in comparison.judged(judgement)]
-            for judgement in ("worse", "better", "undetermined", "unchanged")
-        },
-        "by_chance_at_most": comparison.by_chance,
-        "missing_in_b": list(map(columns, comparison.in_a)),
-        "missing_in_a": list(map(columns, comparison.in_b)),
-        "checks_missing_in_b": comparison.checks_in_a,
-        "checks_missing_in_a": comparison.checks_in_b,
-        "not_comparable": [
-            columns(item.row) | {"why": item.why} for item in comparison.not_comparable
-        ],
-        "unread": comparison.unread,
-    }
-
-
-def _value(compared: Compared) -> dict[str, Any]:
-    sides = {
-        name: {
-            "median": value.median,
-            "interval": value.interval,
-            "samples": len(value.samples),
-            "clock": value.clock,
-            "noisy": value.noisy,
-        }
-        for name, value in (("a", compared.a), ("b", compared.b))
-    }
-    decision = compared.decision
-    return columns(compared.row) | sides | {
-        "ratio": decision.ratio,
-        "ratio_interval": None if decision.low is None else [decision.low, decision.high],
-        "floor": None if math.isinf(decision.floor) else decision.floor,
-        "why": decision.why,
-    }  # fmt: skip

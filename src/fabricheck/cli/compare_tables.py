@@ -11,11 +11,11 @@ from fabricheck.core import amounts
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import Block, Table, cut, listed
-from fabricheck.judge.comparison.compare import Compared, Comparison, NotComparable, Side
+from fabricheck.judge.comparison.compare import Compared, Comparison, Side, Unmatched
 from fabricheck.judge.comparison.judging import Row
-from fabricheck.results.table import Metric, Series
+from fabricheck.results.table import Metric
 
-Item = TypeVar("Item", bound=Compared | NotComparable | Metric | Series)
+Item = TypeVar("Item", bound=Compared | Unmatched)
 
 #: Up to this number of nodes, all are shown, whatever the result.
 MOST_NODES = 4
@@ -68,24 +68,25 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[Block]:
         for item in sorted(one.outcomes, key=lambda item: not item.worse)
     ]  # fmt: skip
     yield Table(("Result", "A", "B", "", "Reason"), results, above="")
-    for judgement, word in zip(("worse", "better"), _words(one), strict=True):
-        yield _judged(one, judgement, f"{word.capitalize()} in B", show_all)
-    for side, rows, checks in (
-        ("B", one.in_a, one.checks_in_a),
-        ("A", one.in_b, one.checks_in_b),
+    worse, better = _words(one)
+    yield _judged(one, one.worse, f"{worse.capitalize()} in B", show_all)
+    yield _judged(one, one.better, f"{better.capitalize()} in B", show_all)
+    for side, values, checks in (
+        ("B", one.missing_in_b, one.checks_missing_in_b),
+        ("A", one.missing_in_a, one.checks_missing_in_a),
     ):
         if checks:
             yield from ("", f"Checks missing in {side}: {listed(checks)}")
-        lacking = [row for row in rows if row.check_row.check not in checks]
+        lacking = [value for value in values if value.columns["check"] not in checks]
         yield _groups(f"Missing in {side}", lacking, one.compared, {}, show_all)
     why = {"A and B": lambda some: some[0].why}
     yield _groups("Not comparable", one.not_comparable, one.compared, why, show_all)
-    yield _judged(one, "undetermined", "Undetermined", show_all)
+    yield _judged(one, one.undetermined, "Undetermined", show_all)
     yield from ("", f"{_counts(one)}.")
-    if one.by_chance:
+    if one.by_chance_at_most:
         yield (
-            f"If nothing had changed, at most {one.by_chance:.2g} of these series would differ "
-            "by chance."
+            f"If nothing had changed, at most {one.by_chance_at_most:.2g} of these series would "
+            "differ by chance."
         )
 
 
@@ -107,13 +108,13 @@ def _groups(
     :param others: the values of which these are some, or beside which they stand.
     :param cells: the further columns, and what each says of the values of a row.
     """
-    totals = Counter(map(_group, {*map(_row, others), *map(_row, items)}))
+    totals = Counter(map(_group, {item.row for item in others} | {item.row for item in items}))
     found = grouped(
-        (number if show_all else _group(_row(item)), item) for number, item in enumerate(items)
+        (number if show_all else _group(item.row), item) for number, item in enumerate(items)
     )
     rows: list[list[str]] = []
     for some in found.values():
-        row = _row(some[0])
+        row = some[0].row
         check, kind, unit = _group(row)
         of = "1" if show_all else f"{len(some)}/{totals[check, kind, unit]}"
         rows.append(
@@ -124,24 +125,20 @@ def _groups(
     return Table(columns, rows, ("n", "A", "B"), most=most, rest="--all", above="")
 
 
-def _row(item: Compared | NotComparable | Row) -> Row:
-    return item if isinstance(item, Metric | Series) else item.row
-
-
 def _group(row: Row) -> tuple[str, str, str]:
     return row.check_row.check or "", row.kind, row.unit
 
 
-def _judged(found: Comparison, judgement: str, title: str, show_all: bool) -> Table:
+def _judged(found: Comparison, values: Sequence[Compared], title: str, show_all: bool) -> Table:
     cells: dict[str, Callable[[Sequence[Compared]], str]] = {
         "A": lambda some: amounts.number(some[0].a.median),
         "B": lambda some: amounts.number(some[0].b.median),
     }
-    if judgement == "undetermined":
+    if values is found.undetermined:
         cells["Why"] = lambda some: some[0].decision.why + _noisy(some)
     else:
         cells["B/A, at least 95 %"] = lambda some: _ratio(some[0]) + _noisy(some)
-    return _groups(title, found.judged(judgement), found.compared, cells, show_all)
+    return _groups(title, values, found.compared, cells, show_all)
 
 
 def _noisy(items: Sequence[Compared]) -> str:
@@ -175,22 +172,21 @@ def _place(row: Row) -> str:
 
 def _words(found: Comparison) -> tuple[str, str]:
     """Return the words for worse and better; neutral ones where nothing is judged."""
-    return ("slower", "faster") if found.informs else ("worse", "better")
+    return ("slower", "faster") if found.informs_only else ("worse", "better")
 
 
 def _counts(found: Comparison) -> str:
     """Return the number of values of each kind."""
-    unchanged = found.judged("unchanged")
-    below = sum(compared.decision.in_floor for compared in unchanged)
+    below = sum(compared.decision.in_floor for compared in found.unchanged)
     floor = f" ({below} differ by less than their floor)" if below else ""
     results = Counter(outcome.judgement for outcome in found.outcomes)
     worse, better = _words(found)
     return (
-        f"{len(found.judged('worse')) + results['worse']} {worse}, "
-        f"{len(found.judged('better')) + results['better']} {better}, "
-        f"{len(unchanged)} unchanged{floor}, "
-        f"{len(found.judged('undetermined')) + results['undetermined']} undetermined, "
-        f"{len(found.in_a)} missing in B, {len(found.in_b)} missing in A, "
+        f"{len(found.worse) + results['worse']} {worse}, "
+        f"{len(found.better) + results['better']} {better}, "
+        f"{len(found.unchanged)} unchanged{floor}, "
+        f"{len(found.undetermined) + results['undetermined']} undetermined, "
+        f"{len(found.missing_in_b)} missing in B, {len(found.missing_in_a)} missing in A, "
         f"{len(found.not_comparable)} not comparable"
     )
 
@@ -199,4 +195,4 @@ def _partitions(found: Comparison) -> str:
     """Return which partitions are compared, and by which clock."""
     a, b = (f"{part.name or 'documents'}, {part.clock}" for part in (found.a, found.b))
     text = f"{a}, against {b}" if a != b else a
-    return f"{text} ({INFORMS})" if found.informs else text
+    return f"{text} ({INFORMS})" if found.informs_only else text

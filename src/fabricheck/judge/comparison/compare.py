@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
@@ -17,6 +18,7 @@ from fabricheck.judge.comparison.judging import (
     Decision,
     Estimate,
     Row,
+    columns,
     estimates,
     identity,
     judge,
@@ -36,22 +38,19 @@ GOOD = "good"
 class NodeChecks:
     """The rows of the checks of one partition on one node; empty where one side lacks it.
 
-    where: empty for documents outside any session. node: None where unknown.
+    where: empty for documents outside any session. node: None where unknown. clock: ``measured``,
+    ``simulated``, both, or a dash without any document.
     """
 
     where: str
     node: str | None = None
-    checks: tuple[Check, ...] = ()
+    checks: tuple[Check, ...] = field(default=(), repr=False)
+    clock: str = "-"
 
     @property
     def name(self) -> str:
         """The partition and the node, for a sentence."""
         return f"{self.where} on {self.node}" if self.node else self.where
-
-    @property
-    def clock(self) -> str:
-        """``measured``, ``simulated``, both, or a dash without any document."""
-        return " and ".join(sorted({row.clock for row in self.checks if row.clock})) or "-"
 
 
 @dataclass(frozen=True)
@@ -92,7 +91,11 @@ def side(name: str) -> Side:
     results = read([name])
     unread = tuple(_not_read(results))
     places = by_place(_named(results))
-    nodes = tuple(NodeChecks(*place, tuple(checks)) for place, checks in places.items())
+    nodes = tuple(
+        NodeChecks(*place, tuple(checks), " and ".join(sorted(filter(None, clocks))) or "-")
+        for place, checks in places.items()
+        for clocks in [{row.clock for row in checks}]
+    )
     found = Side(name, results, nodes, unread)
     if not found.nodes:
         if found.chosen and unread:
@@ -230,12 +233,13 @@ def _is_one_document(side: NodeChecks) -> bool:
 
 @dataclass(frozen=True)
 class Compared:
-    """A value that both have, and its judgement."""
+    """A value that both have, and its judgement; ``columns`` identify it."""
 
-    row: Row
+    columns: Mapping[str, Any]
     a: Estimate
     b: Estimate
     decision: Decision
+    row: Row = field(repr=False)
 
     @property
     def badness(self) -> float:
@@ -245,18 +249,14 @@ class Compared:
             return self.b.median + 1 if self.b.median > self.a.median else 1 / (self.a.median + 1)
         return ratio if self.a.unit in SMALLER_IS_BETTER else 1 / ratio
 
-    @property
-    def determined(self) -> bool:
-        """Whether it could be judged."""
-        return self.decision.judgement != "undetermined"
-
 
 @dataclass(frozen=True)
-class NotComparable:
-    """A value of A that B measured under other terms, and these terms."""
+class Unmatched:
+    """A value that one side lacks, or that B measured under other terms: these are ``why``."""
 
-    row: Row
+    columns: Mapping[str, Any]
     why: str
+    row: Row = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -283,73 +283,61 @@ class ChangedResult:
 class Comparison:
     """The common and the different values of two partitions.
 
-    in_a, in_b: values that only one side has. unread: sentences about missing, invalid or
-    incomplete documents. differs: differences in the conditions. causes_in_a, causes_in_b: possible
-    causes in the states of nodes and devices, as sentences.
+    worse, better, undetermined, unchanged: the values that both have, the worst of B first, or the
+    best; undetermined ones with a change beyond noise come before the others. informs_only: whether
+    measured and simulated values are compared, which allows no judgement. by_chance_at_most: the
+    number of series expected to differ if nothing had changed. unread: sentences about missing,
+    invalid or incomplete documents. differs: differences in the conditions. causes_in_a,
+    causes_in_b: possible causes in the states of nodes and devices, as sentences.
     """
 
     a: NodeChecks
     b: NodeChecks
-    compared: tuple[Compared, ...]
-    outcomes: tuple[ChangedResult, ...]
-    in_a: tuple[Row, ...]
-    in_b: tuple[Row, ...]
-    checks_in_a: tuple[str, ...]
-    checks_in_b: tuple[str, ...]
-    not_comparable: tuple[NotComparable, ...]
-    unread: tuple[str, ...]
+    informs_only: bool
     differs: tuple[Difference, ...]
     causes_in_a: tuple[str, ...]
     causes_in_b: tuple[str, ...]
-
-    def judged(self, judgement: str) -> list[Compared]:
-        """Return the values with one judgement, the worst of B first.
-
-        Undetermined values with a change beyond noise come before the other undetermined ones.
-        """
-        found = [compared for compared in self.compared if compared.decision.judgement == judgement]
-        found.sort(key=lambda compared: compared.badness, reverse=judgement != "better")
-        if judgement == "undetermined":
-            found.sort(key=lambda compared: compared.decision.low is None)
-        return found
-
-    @property
-    def informs(self) -> bool:
-        """Whether measured and simulated values are compared, which allows no judgement."""
-        return _informs(self.a, self.b)
+    outcomes: tuple[ChangedResult, ...]
+    worse: tuple[Compared, ...]
+    better: tuple[Compared, ...]
+    undetermined: tuple[Compared, ...]
+    unchanged: tuple[Compared, ...]
+    by_chance_at_most: float
+    missing_in_b: tuple[Unmatched, ...]
+    missing_in_a: tuple[Unmatched, ...]
+    checks_missing_in_b: tuple[str, ...]
+    checks_missing_in_a: tuple[str, ...]
+    not_comparable: tuple[Unmatched, ...]
+    unread: tuple[str, ...]
 
     @property
-    def worse(self) -> bool:
+    def compared(self) -> tuple[Compared, ...]:
+        """The values that both have."""
+        return (*self.worse, *self.better, *self.undetermined, *self.unchanged)
+
+    @property
+    def is_worse(self) -> bool:
         """Whether something is worse."""
-        return bool(self.judged("worse")) or any(outcome.worse for outcome in self.outcomes)
+        return bool(self.worse) or any(outcome.worse for outcome in self.outcomes)
 
     @property
-    def missing(self) -> bool:
+    def lacks(self) -> bool:
         """Whether A has a value or a check that B lacks."""
-        return bool(self.in_a or self.not_comparable or self.checks_in_a)
+        return bool(self.missing_in_b or self.not_comparable or self.checks_missing_in_b)
 
     @property
     def changed(self) -> bool:
         """Whether anything changed, is missing or cannot be read."""
         return bool(
-            self.worse or self.missing or self.outcomes or self.unread
-            or self.in_b or self.checks_in_b or self.judged("better")
+            self.worse or self.lacks or self.outcomes or self.unread
+            or self.missing_in_a or self.checks_missing_in_a or self.better
         )  # fmt: skip
-
-    @property
-    def by_chance(self) -> float:
-        """The largest number of values expected to differ by chance if nothing changed."""
-        return sum(
-            compared.decision.chance
-            for compared in self.compared
-            if isinstance(compared.row, Series)
-        )
 
     @property
     def determined(self) -> bool:
         """Whether anything could be judged."""
-        return any(not outcome.undetermined for outcome in self.outcomes) or any(
-            compared.determined for compared in self.compared
+        return any(not outcome.undetermined for outcome in self.outcomes) or bool(
+            self.worse or self.better or self.unchanged
         )
 
 
@@ -359,16 +347,24 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
     :param floor: the smallest relative change that counts, instead of that of each kind of series.
     """
     before, after = estimates(a.checks), estimates(b.checks)
+    informs_only = {a.clock, b.clock} == {"measured", "simulated"}
     both = [
-        (row, mine, after[key][1], _not_comparable(mine, after[key][1], _informs(a, b)))
+        (row, mine, after[key][1], _not_comparable(mine, after[key][1], informs_only))
         for key, (row, mine) in before.items()
         if key in after
     ]
     compared = [
-        Compared(row, mine, theirs, judge(mine, theirs, floor))
+        Compared(columns(row), mine, theirs, judge(mine, theirs, floor), row)
         for row, mine, theirs, why in both
         if why is None
     ]
+    compared.sort(key=lambda one: one.badness, reverse=True)
+    judged = grouped(
+        (one.decision.judgement, one)
+        for one in compared
+        # For a metric that cannot be judged, its series are judged.
+        if isinstance(one.row, Series) or one.decision.judgement != "undetermined"
+    )
     only_a, only_b = (
         [row for key, (row, _) in its.items() if key not in others]
         for its, others in ((before, after), (after, before))
@@ -378,26 +374,36 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
     loosely = {identity(row)[:2] for row in matched}
     ours, theirs = _ran(a), _ran(b)
     mine, others = _of_both(a, b)
+    undetermined = judged.get("undetermined", [])
     return Comparison(
         a,
         b,
-        # For a metric that cannot be judged, its series are judged.
-        tuple(one for one in compared if isinstance(one.row, Series) or one.determined),
-        (*_results(a, b), *_found(a, b)),
-        tuple(row for row in only_a if row not in matched),
-        tuple(row for row in only_b if identity(row)[:2] not in loosely),
-        tuple(name for name in ours if name not in theirs),
-        tuple(name for name in theirs if name not in ours),
-        (*(NotComparable(row, why) for row, _, _, why in both if why), *other_terms),
-        (*_unread("A", a), *_unread("B", b)),
-        tuple(differences(mine, others)),
-        causes(mine),
-        causes(others),
+        informs_only=informs_only,
+        differs=tuple(differences(mine, others)),
+        causes_in_a=causes(mine),
+        causes_in_b=causes(others),
+        outcomes=(*_results(a, b), *_found(a, b)),
+        worse=tuple(judged.get("worse", ())),
+        better=tuple(sorted(judged.get("better", ()), key=lambda one: one.badness)),
+        undetermined=tuple(sorted(undetermined, key=lambda one: one.decision.low is None)),
+        unchanged=tuple(judged.get("unchanged", ())),
+        by_chance_at_most=sum(
+            one.decision.chance for one in compared if isinstance(one.row, Series)
+        ),
+        missing_in_b=tuple(
+            Unmatched(columns(row), "", row) for row in only_a if row not in matched
+        ),
+        missing_in_a=tuple(
+            Unmatched(columns(row), "", row) for row in only_b if identity(row)[:2] not in loosely
+        ),
+        checks_missing_in_b=tuple(name for name in ours if name not in theirs),
+        checks_missing_in_a=tuple(name for name in theirs if name not in ours),
+        not_comparable=(
+            *(Unmatched(columns(row), why, row) for row, _, _, why in both if why),
+            *other_terms,
+        ),
+        unread=(*_unread("A", a), *_unread("B", b)),
     )
-
-
-def _informs(a: NodeChecks, b: NodeChecks) -> bool:
-    return {a.clock, b.clock} == {"measured", "simulated"}
 
 
 def _not_comparable(a: Estimate, b: Estimate, informs: bool) -> str | None:
@@ -429,13 +435,13 @@ def _of_both(a: NodeChecks, b: NodeChecks) -> tuple[list[ResultDocument], list[R
     return mine, others
 
 
-def _other_terms(only_a: Sequence[Row], only_b: Sequence[Row]) -> Iterator[NotComparable]:
+def _other_terms(only_a: Sequence[Row], only_b: Sequence[Row]) -> Iterator[Unmatched]:
     rests = grouped((identity(row)[:2], row) for row in only_b)
     for row in only_a:
         others = rests.get(identity(row)[:2])
         if others:
             nearest = min((_differing_terms(row, other) for other in others), key=len)
-            yield NotComparable(row, "; ".join(nearest))
+            yield Unmatched(columns(row), "; ".join(nearest), row)
 
 
 def _differing_terms(row: Row, other: Row) -> list[str]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from fabricheck.core import statistics
@@ -55,23 +55,25 @@ SIMULATED_FLOOR = 1e-6
 class Estimate:
     """One value of one side.
 
-    samples: empty where unknown. interval: that of the median; of a repeated check the union of
-    those of all repetitions. exact: whether it has no noise: a count, or one simulated sample.
-    floor: the smallest relative change that counts. wrong: the number of wrong elements of its
-    data. basis: for a metric, the conventions and sizes of its check's series.
+    n: the number of its samples, 0 where they are unknown. interval: that of the median; of a
+    repeated check the union of those of all repetitions. exact: whether it has no noise: a count,
+    or one simulated sample. floor: the smallest relative change that counts. wrong: the number of
+    wrong elements of its data. basis: for a metric, the conventions and sizes of its check's
+    series. What is not shown has no part in `repr`.
     """
 
     median: float
     unit: str
-    samples: tuple[float, ...]
+    n: int
     interval: tuple[float, float] | None
-    exact: bool
-    floor: float
     clock: Clock
     noisy: bool = False
-    wrong: int = 0
-    basis: frozenset[tuple[object, ...]] = frozenset()
-    repeated: bool = False
+    samples: tuple[float, ...] = field(default=(), repr=False)
+    exact: bool = field(default=False, repr=False)
+    floor: float = field(default=0.0, repr=False)
+    wrong: int = field(default=0, repr=False)
+    basis: frozenset[tuple[object, ...]] = field(default=frozenset(), repr=False)
+    repeated: bool = field(default=False, repr=False)
 
 
 @dataclass(frozen=True)
@@ -100,13 +102,14 @@ def estimate_of(row: Series) -> Estimate:
     return Estimate(
         row.value,
         row.unit,
-        samples,
+        len(samples),
         (row.value, row.value) if exact else statistics.median_interval(samples, ONE_IN),
-        exact,
-        SIMULATED_FLOOR if simulated else FLOORS[row.noise],
         row.clock,
         row.noisy,
-        wrong=row.errors,
+        samples,
+        exact,
+        SIMULATED_FLOOR if simulated else FLOORS[row.noise],
+        row.errors,
     )
 
 
@@ -117,6 +120,7 @@ def joined(values: Sequence[Estimate]) -> Estimate:
     return replace(
         first,
         median=statistics.median([value.median for value in values]),
+        n=sum(value.n for value in values),
         samples=tuple(sample for value in values for sample in value.samples),
         interval=(
             (min(low for low, _ in known), max(high for _, high in known))
@@ -150,9 +154,9 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
     ours, theirs = a.interval, b.interval
     if ours is None or theirs is None:
-        few = min(len(estimate.samples) for estimate in (a, b) if estimate.interval is None)
+        few = min(estimate.n for estimate in (a, b) if estimate.interval is None)
         lacks = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
-        side = "A" if ours is None and len(a.samples) == few else "B"
+        side = "A" if ours is None and a.n == few else "B"
         return Decision("undetermined", ratio, None, None, least, f"{side} {lacks}")
     low, high = theirs[0] / ours[1], theirs[1] / ours[0]
     # From the values, because the quotients are rounded.
@@ -187,7 +191,7 @@ def _counted(a: Estimate, b: Estimate) -> Decision:
 def _two_modes(a: Estimate, b: Estimate) -> str | None:
     """Return a sentence if one side switches between two modes and the other is in one of them."""
     for name, one, other in (("A", a, b), ("B", b, a)):
-        if one.exact or len(one.samples) < FEWEST:
+        if one.exact or one.n < FEWEST:
             continue
         two = rule.split(one.samples, one.unit, rule.LEAST_IN_A_MODE)
         if two is not None and min(one.samples) <= other.median <= max(one.samples):
@@ -199,7 +203,7 @@ def _two_modes(a: Estimate, b: Estimate) -> str | None:
 def _chance(a: Estimate, b: Estimate) -> float:
     if a.exact or b.exact or a.repeated or b.repeated:
         return 0.0
-    return chance(len(a.samples), len(b.samples))
+    return chance(a.n, b.n)
 
 
 @functools.cache
@@ -256,7 +260,7 @@ def _metrics(
         exact = row.unit == "count" or check.clock == "simulated"
         floor = SIMULATED_FLOOR if check.clock == "simulated" else 0.0
         interval = (row.value, row.value) if exact else None
-        estimate = Estimate(row.value, row.unit, (), interval, exact, floor, check.clock)
+        estimate = Estimate(row.value, row.unit, 0, interval, check.clock, exact=exact, floor=floor)
         if row.unit == "count":
             yield row, replace(estimate, floor=0.0)
             continue

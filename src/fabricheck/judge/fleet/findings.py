@@ -330,7 +330,9 @@ def _estimate(metric: Metric, values: pl.Series, clock: str) -> Estimate:
     unit = metric.unit if exact or metric.unit in rule.FLOORS else "GB/s"
     of: Clock = "simulated" if simulated else "measured"
     interval = statistics.median_interval(samples, ONE_IN)
-    return Estimate(_median(values), unit, samples, interval, exact, floor, of)
+    return Estimate(
+        _median(values), unit, len(samples), interval, of, samples=samples, exact=exact, floor=floor
+    )
 
 
 def _median(values: pl.Series) -> float:
