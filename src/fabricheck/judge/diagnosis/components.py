@@ -68,52 +68,59 @@ RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
     "rccl": ("{0.number} of rccl",),
 }
 
-#: The components of each device.
-_OF_DEVICE: tuple[tuple[ComponentKind, Direction | None], ...] = (
-    ("hbm", None),
-    ("compute_units", None),
-    ("copy_engines", None),
-    ("copies", "from"),
-    ("copies", "to"),
-    ("host_link", "to"),
-    ("host_link", "from"),
-    ("host_link", None),
-    ("host_accesses", None),
-    ("pageable_copies", "to"),
-    ("pageable_copies", "from"),
-    ("pageable_copies", None),
-    ("page_migration", None),
-    ("messages", None),
-    ("messages", "from"),
-    ("messages", "to"),
-    ("rank", None),
-    ("link", None),
-    ("device", None),
-    ("latency_of_copies", "from"),
-    ("latency_of_messages", None),
-)
-
-#: The components of each ordered pair of devices.
-_OF_PAIR: tuple[ComponentKind, ...] = (
-    "copies",
-    "messages",
-    "kernel_accesses",
-    "latency_of_copies",
-    "latency_of_messages",
-)
-
-#: The kinds of which all of a node may be degraded alike.
-_OF_ALL: tuple[ComponentKind, ...] = (
-    "hbm",
-    "compute_units",
-    "copy_engines",
-    "link",
-    "host_link",
-    "ddr",
-    "pageable_copies",
-    "page_migration",
-    "messages",
-)
+#: The components of a node that can be degraded, by what they are of: kind and direction.
+_COMPONENTS: Mapping[str, tuple[tuple[ComponentKind, Direction | None], ...]] = {
+    "device": (
+        ("hbm", None),
+        ("compute_units", None),
+        ("copy_engines", None),
+        ("copies", "from"),
+        ("copies", "to"),
+        ("host_link", "to"),
+        ("host_link", "from"),
+        ("host_link", None),
+        ("host_accesses", None),
+        ("pageable_copies", "to"),
+        ("pageable_copies", "from"),
+        ("pageable_copies", None),
+        ("page_migration", None),
+        ("messages", None),
+        ("messages", "from"),
+        ("messages", "to"),
+        ("rank", None),
+        ("link", None),
+        ("device", None),
+        ("latency_of_copies", "from"),
+        ("latency_of_messages", None),
+    ),
+    "package": (("package", None),),
+    "link, one way": (("link", "one-way"),),
+    "link": (("link", None), ("latency_of_link", None)),
+    "port of a switch": (("link", "from"), ("link", "to")),
+    "pair, one way": (
+        ("copies", "one-way"),
+        ("messages", "one-way"),
+        ("kernel_accesses", "one-way"),
+        ("latency_of_copies", "one-way"),
+        ("latency_of_messages", "one-way"),
+    ),
+    "pair": (("copies", None), ("messages", None)),
+    "domain": (("ddr", None),),
+    "pair of domains": (("numa_connection", "one-way"),),
+    "node": (
+        ("hbm", None),
+        ("compute_units", None),
+        ("copy_engines", None),
+        ("link", None),
+        ("host_link", None),
+        ("ddr", None),
+        ("pageable_copies", None),
+        ("page_migration", None),
+        ("messages", None),
+        ("latency_of_copies", None),
+        ("latency_of_messages", None),
+    ),
+}
 
 #: The kinds that may be slower for transfers of some sizes only.
 OF_SIZES: tuple[ComponentKind, ...] = (
@@ -125,8 +132,8 @@ OF_SIZES: tuple[ComponentKind, ...] = (
     "ddr",
 )
 
+#: Libraries whose collectives may be slow: all of them, or one.
 _LIBRARIES: tuple[ComponentKind, ...] = ("mpi", "rccl")
-
 
 _LINKS: tuple[ResourceKind, ...] = (
     "link {0.number}-{1.number}",
@@ -163,74 +170,39 @@ def passes(component: Component, resource: Resource) -> bool:
     return set(ends) <= set(its_ends)
 
 
-def candidates(node: NodeModel | None, transfers: Iterable[Transfer]) -> list[Candidate]:
-    """Return the components of a node that can be degraded.
+def candidates(node: NodeModel | None, transfers: Iterable[Transfer]) -> Iterator[Candidate]:
+    """Yield the components of a node that can be degraded.
 
     :param node: None without a model; the devices and pairs that the transfers name are then
-        returned.
+        yielded.
     """
     if node is None:
-        return [*_without_model(transfers)]
-    return [*_of_devices(node), *_of_pairs(node), *_of_domains(node), *_of_all(node)]
-
-
-def _of_devices(node: NodeModel) -> Iterator[Candidate]:
-    for device in node.devices:
-        for kind, direction in _OF_DEVICE:
-            yield _of(kind, device.index, direction=direction)
-    for package in node.packages:
-        if 1 < len(package) < len(node.devices):
-            yield _of("package", *package)
-
-
-def _of_pairs(node: NodeModel) -> Iterator[Candidate]:
-    if node.switch is None:
-        for a, b in node.links:
-            yield _of("link", a, b, direction="one-way")
-            yield _of("link", b, a, direction="one-way")
-            yield _of("link", a, b)
-            yield _of("latency_of_link", a, b)
-    else:
-        for device in range(len(node.devices)):
-            yield _of("link", device, direction="from")
-            yield _of("link", device, direction="to")
-    for a, b in permutations(range(len(node.devices)), 2):
-        for kind in _OF_PAIR:
-            yield _of(kind, a, b, direction="one-way")
-        if a < b:
-            yield _of("copies", a, b)
-            yield _of("messages", a, b)
-
-
-def _of_domains(node: NodeModel) -> Iterator[Candidate]:
-    for domain in node.domains:
-        yield Candidate(Component(kind="ddr", ids=(domain.index,)), domain.devices)
-        for other in node.domains:
-            if other is not domain:
-                ids = (domain.index, other.index)
-                yield Candidate(Component(kind="numa_connection", ids=ids, direction="one-way"))
-
-
-def _of_all(node: NodeModel) -> Iterator[Candidate]:
-    if len(node.devices) == 1:
+        for name in dict.fromkeys(name for transfer in transfers for name in transfer.slack):
+            ids = tuple(int(end.number) for end in (name.source, name.destination) if end)
+            yield Candidate(Component(kind="pair" if len(ids) == 2 else "device", ids=ids), ids)
         return
-    for kind in _OF_ALL:
-        yield _of(kind)
-    for library in _LIBRARIES:
+    devices = range(len(node.devices))
+    domains = {domain.index: domain.devices for domain in node.domains}
+    links = [*node.links] if node.switch is None else []
+    parts: dict[str, Iterable[tuple[int, ...]]] = {
+        "device": ((device,) for device in devices),
+        "package": (package for package in node.packages if 1 < len(package) < len(devices)),
+        "link, one way": (way for a, b in links for way in ((a, b), (b, a))),
+        "link": links,
+        "port of a switch": ((device,) for device in devices if node.switch is not None),
+        "pair, one way": permutations(devices, 2),
+        "pair": combinations(devices, 2),
+        "domain": ((domain,) for domain in domains),
+        "pair of domains": permutations(domains, 2),
+        "node": [()] if len(devices) > 1 else [],
+    }
+    for of, ids in ((of, ids) for of, every in parts.items() for ids in every):
+        its = domains[ids[0]] if of == "domain" else () if of == "pair of domains" else ids
+        for kind, direction in _COMPONENTS[of]:
+            yield Candidate(Component(kind=kind, ids=ids, direction=direction), its)
+    for library in _LIBRARIES if len(devices) > 1 else ():
         for operation in ("collectives", *COLLECTIVES):
             yield Candidate(Component(kind=library, operation=operation))
-    yield _of("latency_of_copies")
-    yield _of("latency_of_messages")
-
-
-def _without_model(transfers: Iterable[Transfer]) -> Iterator[Candidate]:
-    for name in dict.fromkeys(name for transfer in transfers for name in transfer.slack):
-        ends = [end.number for end in (name.source, name.destination) if end is not None]
-        yield _of("pair" if len(ends) == 2 else "device", *map(int, ends))
-
-
-def _of(kind: ComponentKind, *devices: int, direction: Direction | None = None) -> Candidate:
-    return Candidate(Component(kind=kind, ids=devices, direction=direction), devices)
 
 
 def touching(
