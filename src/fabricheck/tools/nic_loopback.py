@@ -10,11 +10,12 @@ that users published. Each prints one table with one row below its title; neithe
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -22,7 +23,6 @@ from typing import Literal
 from fabricheck.core.errors import GarbledOutput, NotFoundError, OtherRunError, UsageError
 from fabricheck.core.lines import agree, ended_lines_of, printed
 from fabricheck.results.model import NodeNic
-from fabricheck.tools import cxi_service
 from fabricheck.tools.runner import run
 
 #: The time limit of the loopback of one NIC, in s.
@@ -103,9 +103,19 @@ class Loopback:
 _IB_BYTES, _IB_SECONDS = 1 << 20, 5
 
 
+def _step_service(nic: str, environment: Mapping[str, str] = os.environ) -> str | None:
+    """Return the number of the service that Slurm made on a NIC for this step; None without one.
+
+    The services are in the order of the NICs.
+    """
+    names = ("SLINGSHOT_DEVICES", "SLINGSHOT_SVC_IDS")
+    nics, services = (environment.get(name, "").split(",") for name in names)
+    return dict(zip(nics, services, strict=False)).get(nic)
+
+
 def _cxi_command(tool: str, nic: str) -> str:
     """Return a line with the service that Slurm gave this step; by default the tool takes 1."""
-    service = cxi_service.step_service(nic)
+    service = _step_service(nic)
     return shlex.join([tool, "--device", nic, *(["--svc-id", service] if service else [])])
 
 
@@ -143,7 +153,7 @@ def loopbacks(tool: str, nics: Sequence[NodeNic], end: float) -> dict[str, float
     :param end: when all have to end on the monotonic clock, in s.
     :raises NotFoundError: when this machine lacks it.
     :raises UsageError: when it is none of `TOOLS`, or not of such a NIC.
-    :raises WrongSettingError: when no CXI service lets it use a NIC.
+    :raises PreventedBySetting: when no CXI service lets it use a NIC.
     :raises InvalidInputError: when it fails, or its output is unusable.
     :raises TimeLimit: when the time limit passed.
     """
@@ -160,7 +170,6 @@ def loopbacks(tool: str, nics: Sequence[NodeNic], end: float) -> dict[str, float
             )
         origin, limit_s = f"{name} of {nic['name']}", min(_LIMIT_S, end - time.monotonic())
         done = run(["/bin/sh", "-c", found.command(tool, nic["name"])], max(limit_s, 0.001))
-        cxi_service.require(origin, done.code, done.err, done.out)
         done.require_good(f"{origin}: it", limit_s, done.err, done.out)
         reached[nic["name"]] = found.parse(done.out, origin, nic["name"])
     return reached

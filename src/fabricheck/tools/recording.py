@@ -25,7 +25,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series, Snapshot, State
 from fabricheck.results.state import changes
-from fabricheck.tools import benchmarks, cxi_service
+from fabricheck.tools import benchmarks
 from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, LIBRARY_LOG, Launch, Plan
 from fabricheck.tools.runner import (
     Ended,
@@ -176,7 +176,6 @@ class _Recording:
             }
         )
         try:
-            cxi_service.require(launch.origin, ended.code, err, out)
             ended.require_good(f"{launch.origin}: it", limit, err, out)
         except TimeLimit as error:
             raise benchmarks.too_slow(self.plan, launch, out) or error from None

@@ -19,7 +19,12 @@ from pathlib import Path
 from types import FrameType
 
 from fabricheck.core import processes
-from fabricheck.core.errors import FabricheckError, InvalidFile, InvalidInputError
+from fabricheck.core.errors import (
+    FabricheckError,
+    InvalidFile,
+    InvalidInputError,
+    PreventedBySetting,
+)
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT
 
@@ -49,6 +54,39 @@ _LESS_TELLING = tuple(
 
 #: Characters quoted of a program's last output.
 _LONGEST = 200
+
+
+#: What a user can do where no CXI service of Slingshot lets a program use the NICs. That is a
+#: permission of the driver, with VNIs and limits: a default one, which sites disable, and those
+#: that Slurm makes for steps of several nodes or with ``--network=single_node_vni``.
+_NEEDED_SERVICE = (
+    "a CXI service must be enabled for it: the default one, or that of a step "
+    "(srun --network=single_node_vni)"
+)
+
+# A missing permission in words, or by number (ENOSYS, and those of keys). A device that is gone
+# (ENODEV, EIO) is none.
+_NO_PERMISSION = (
+    r"(?:Key (?:has been revoked|has expired|was rejected by service)|Required key not available"
+    r"|Function not implemented|-(?:38|12[6-9])\b)"
+)
+_NO_SERVICE = re.compile(
+    "|".join(
+        rf".*{form}.*"
+        for form in (
+            r"Failed to get (?:default )?service\b",
+            r"\bVNI\b.*\bnot a? ?valid\b",
+            r"\b(?:[Ii]nvalid|[Nn]o|[Mm]issing) (?:VNIs?|CXI services?)\b",
+            r"Failed to (?:open CXI device|allocate (?:LNI|Domain|Communication Profile)).*"
+            r"(?:Operation not permitted|Permission denied|Invalid argument)",
+            # The libraries of NCCL and of MPICH.
+            r"(?:NET/OFI Couldn't open domain|OFI domain (?:open|creation) failed).*"
+            r"(?:Operation not permitted|Permission denied)",
+            rf"(?:cxi|CXI|LNI|OFI|fi_\w+|[Ll]ibfabric).*{_NO_PERMISSION}",
+            r"Error: Function not implemented \(",  # Open MPI, below the name of the call
+        )
+    )
+)
 
 
 class ProgramFailed(InvalidInputError):
@@ -134,10 +172,17 @@ class Ended:
         :param limit_s: its time limit, in s.
         :param said: texts that it wrote; the first that is not empty states the reason.
         :raises TimeLimit: when its time limit passed.
+        :raises PreventedBySetting: when no CXI service let it use the NICs, with the line that says
+            so.
         :raises ProgramFailed: when it ended in another way, with its last output.
         """
         if self.code is None:
             raise TimeLimit(f"{what} did not end within {limit_s:.3g} s.")
+        refused = next(filter(None, map(_NO_SERVICE.search, said)), None)
+        if self.code and refused:
+            line = printable(refused[0].strip().rstrip("."))
+            sentence = f"{what} ended with exit code {self.code}: {line}; {_NEEDED_SERVICE}."
+            raise PreventedBySetting(sentence)
         number = processes.signal_of(self.code)
         if number is not None:
             raise ProgramFailed(f"{what} was ended by signal {number}: {last_words(*said)}.")
