@@ -13,7 +13,6 @@ from test_references_written import (
 )
 
 from fabricheck.core.errors import UsageError
-from fabricheck.judge.calibration import changes
 from repeated_sessions import measured, several
 
 
@@ -86,7 +85,7 @@ def test_what_is_loosened_most_comes_first(folder):
                  {**dict.fromkeys(names, value), "noisy": 50.0 + 20 * number}, 30 * number)
         for number, value in enumerate(STEADY)
     ]  # fmt: skip
-    found = changes.looser(proposal(folder, sessions))
+    found = proposal(folder, sessions).looser
     order = [one.split()[1].rstrip(":") for one in found]
     assert order == ["noisy", "add_worst", "one", "copy_worst"]
     assert "does not, by 23 %, and 100 GB/s itself misses" in found[1]

@@ -66,9 +66,9 @@ def calibrate(
     _refuse_few(runs, system, report_only)
     found = record.build(runs, system, record.published(output, system))
     _refuse_other_machines(found, system)
-    proposal = changes.propose(found, output, partitions.extras(system).get("references"))
-    names = {run.number: run.named for run in runs}
-    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(found, names), names)
+    nodes = {run.number: run.named for run in runs}
+    proposal = changes.propose(found, output, partitions.extras(system).get("references"), nodes)
+    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(found, nodes))
 
 
 def _refuse_other_machines(found: Record, system: str) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -83,25 +82,12 @@ def end(
     accept_slow: bool = False,
     as_json: bool = False,
     above: Iterable[show.Block] = (),
-    nodes: Mapping[int, str] | None = None,
 ) -> None:
     """Show a proposal and what speaks against it, and write it if that is asked.
 
     :param above: what the text shows before the changes.
-    :param nodes: by the number of a session its node, which no record contains.
     """
-    result = {
-        "record": proposal.record,
-        "nodes": nodes or {},
-        "changes": [
-            asdict(change) | {"effect": change.effect, "value_change": change.value_change}
-            for change in proposal.changes
-        ],
-        "notes": proposal.notes,
-        "looser": list(changes.looser(proposal)),
-        "far_from_published": proposal.slow,
-    }
-    show.result(result, itertools.chain(above, _text(proposal)), as_json, wrapped=False)
+    show.result(proposal, itertools.chain(above, _text(proposal)), as_json, wrapped=False)
     say(*proposal.notes)
     if isinstance(proposal.record, Record):
         _say_slow_nodes(proposal.record)
@@ -116,9 +102,9 @@ def end(
     )
     # All of them, accepted or not, so that a user who accepts one sees the others too.
     if not write or accept_looser:
-        say(*(f"looser: {sentence}" for sentence in changes.looser(proposal)))
+        say(*(f"looser: {sentence}" for sentence in proposal.looser))
     if not write or accept_slow:
-        say(*(f"far from published values: {sentence}" for sentence in proposal.slow))
+        say(*(f"far from published values: {sentence}" for sentence in proposal.far_from_published))
     if write:
         typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
     else:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -34,51 +34,21 @@ LOOSER = ("looser", "lifted")
 
 @dataclass(frozen=True)
 class Change:
-    """A change of one metric: the present entry (None without one), the new one, and the reason."""
+    """A change of one metric: the present entry (None without one), the new one, and the reason.
+
+    effect: new, same, report only, required, tighter, looser, lifted. value_change: the change of
+    the value as a fraction of the present value, if both exist. slack: the fraction of the present
+    limit by which the limit becomes looser; may be infinite.
+    """
 
     check: str
     metric: str
     present: Entry | None
     entry: Entry
     why: str
-
-    @property
-    def effect(self) -> str:
-        """The effect: new, same, report only, required, tighter, looser, lifted."""
-        if self.present is None:
-            return "new"
-        if self.present == self.entry:
-            return "same"
-        before, after = limits(self.present), limits(self.entry)
-        if before == (None, None):
-            return "report only" if after == before else "required"
-        if after == (None, None):
-            return "lifted"
-        return "looser" if self.slack > 0 else "tighter"
-
-    @property
-    def slack(self) -> float:
-        """The fraction of the present limit by which the limit becomes looser; may be infinite."""
-        if self.present is None:
-            return 0.0
-        before, after = limits(self.present), limits(self.entry)
-        if self.other_unit and before != (None, None):
-            return math.inf
-        return max(
-            _slack(before[0], after[0], lower=True), _slack(before[1], after[1], lower=False)
-        )
-
-    @property
-    def other_unit(self) -> bool:
-        """Whether the present entry has another unit, so that the limits cannot be compared."""
-        return self.present is not None and self.present[3] != self.entry[3]
-
-    @property
-    def value_change(self) -> float | None:
-        """The change of the value as a fraction of the present value, if both exist."""
-        if self.present is None or not self.present[0] or not self.entry[0] or self.other_unit:
-            return None
-        return self.entry[0] / self.present[0] - 1
+    effect: str
+    value_change: float | None = None
+    slack: float = field(default=0.0, repr=False)
 
     @property
     def sentence(self) -> str:
@@ -90,7 +60,7 @@ class Change:
                 f"{self.check} {self.metric}: {said(self.present)} would become report only "
                 f"({self.why})."
             )
-        if self.other_unit:
+        if self.present[3] != unit:
             return (
                 f"{self.check} {self.metric}: {said(self.entry)} is in another unit than "
                 f"{said(self.present)}, so it is unknown which of them is looser."
@@ -104,6 +74,26 @@ class Change:
             f"does not{by}"
             + (f", and {value:g} {unit} itself misses the present limit." if missed else ".")
         )
+
+
+def change_of(check: str, metric: str, present: Entry | None, entry: Entry, why: str) -> Change:
+    """Return the change of a metric's entry, with its effect."""
+    if present is None:
+        return Change(check, metric, None, entry, why, "new")
+    before, after = limits(present), limits(entry)
+    one_unit = present[3] == entry[3]
+    slack = max(_slack(before[0], after[0], lower=True), _slack(before[1], after[1], lower=False))
+    if not one_unit and before != (None, None):
+        slack = math.inf  # the limits cannot be compared
+    effect = "looser" if slack > 0 else "tighter"
+    if present == entry:
+        effect = "same"
+    elif before == (None, None):
+        effect = "report only" if after == before else "required"
+    elif after == (None, None):
+        effect = "lifted"
+    part = entry[0] / present[0] - 1 if one_unit and present[0] and entry[0] else None
+    return Change(check, metric, present, entry, why, effect, part, slack)
 
 
 def limits(entry: Entry) -> tuple[float | None, float | None]:
@@ -123,24 +113,33 @@ def _slack(before: float | None, after: float | None, lower: bool) -> float:
     return farther / before if before else math.inf if farther > 0 else 0.0
 
 
-@dataclass
+@dataclass(frozen=True)
 class Proposal:
     """The changes of one partition's references, and the record that they come from.
 
-    slow: a sentence for each new value that is far from the published value of the same node model.
+    nodes: by the number of a session its node, which no record contains. far_from_published: a
+    sentence for each new value that is far from the published value of the same node model.
     """
 
-    folder: Path
     record: Record | Transfer
+    nodes: Mapping[int, str]
     changes: list[Change]
     notes: list[str]
-    slow: list[str] = field(default_factory=list)
+    looser: list[str]
+    far_from_published: list[str]
+    folder: Path = field(repr=False)
 
 
-def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
+def propose(
+    record: Record,
+    folder: Path,
+    named: str | None = None,
+    nodes: Mapping[int, str] | None = None,
+) -> Proposal:
     """Return the changes that a new record makes to the references of its partition.
 
     :param named: the set of references that the partition names.
+    :param nodes: the nodes of the sessions, to be shown.
     :raises NotFoundError: when the folder does not exist, or no file has references of a check.
     :raises InvalidInputError: when references come from the present record and no session measures
         them; when the present record is invalid; or when it belongs to another partition (``a-b:c``
@@ -167,7 +166,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
             elif metric not in counts and entry[3] != "count":
                 notes.append(f"{check} {metric}: {said(entry)} stays ({why}).")
             else:
-                changes.append(Change(check, metric, entry_of(old.get(metric)), entry, why))
+                changes.append(change_of(check, metric, entry_of(old.get(metric)), entry, why))
         replaced = counts.keys() & present.stated(check, partition).keys()
         if replaced:
             notes.append(
@@ -185,7 +184,7 @@ def propose(record: Record, folder: Path, named: str | None = None) -> Proposal:
         for metric, measured in metrics.items()
         for sentence in _far_from_published(check, metric, measured)
     ]
-    return Proposal(folder, record, changes, sorted(notes), slow)
+    return Proposal(record, nodes or {}, changes, sorted(notes), _looser(changes), slow, folder)
 
 
 def _gone(record: Record, before: Record) -> dict[str, dict[str, str]]:
@@ -230,12 +229,12 @@ def _refuse_lost(record: Record, before: Record) -> None:
         )
 
 
-def looser(proposal: Proposal) -> list[str]:
+def _looser(changes: Sequence[Change]) -> list[str]:
     """Return a sentence for each entry that accepts values failing at present, the loosest first.
 
     When a calibration is repeated, many entries become looser by a thousandth.
     """
-    found = [change for change in proposal.changes if change.effect in LOOSER]
+    found = [change for change in changes if change.effect in LOOSER]
     return [change.sentence for change in sorted(found, key=lambda change: -change.slack)]
 
 
@@ -247,9 +246,10 @@ def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) ->
         option that accepts it is not set.
     """
     record = proposal.record
+    slow = proposal.far_from_published
     for sentences, what, option, accepted in (
-        (looser(proposal), "would be looser", "--accept-looser", accept_looser),
-        (proposal.slow, "would be far from published values", "--accept-slow", accept_slow),
+        (proposal.looser, "would be looser", "--accept-looser", accept_looser),
+        (slow, "would be far from published values", "--accept-slow", accept_slow),
     ):
         if sentences and not accepted:
             raise UsageError(
@@ -306,19 +306,19 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
                 entry, why = given[metric]
                 taken.append((check, metric))
                 why = why if why != "rule" else f"measured on {like}"
-                changes.append(Change(check, metric, before, entry_of(entry) or before, why))
+                changes.append(change_of(check, metric, before, entry_of(entry) or before, why))
             elif before[3] != "count":
                 why = "depends on the number of devices"
                 why = why if metric in given else f"not measured on {like}"
                 entry = _without(references, check, partition, metric)
-                changes.append(Change(check, metric, before, entry, why))
+                changes.append(change_of(check, metric, before, entry, why))
     if not changes:
         raise NotFoundError(
             f"The reference files in {folder} list no metric of {partition} that {like} has: "
             "enter its checks first, with each metric as report only."
         )
     made = Transfer(partition=partition, measured_on=like, checks=grouped(taken))
-    return Proposal(folder, made, changes, sorted(notes))
+    return Proposal(made, {}, changes, sorted(notes), _looser(changes), [], folder)
 
 
 def _without(references: References, check: str, partition: str, metric: str) -> Entry:
