@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fabricheck.cli import commands
@@ -15,8 +13,6 @@ from fabricheck.core.show import Block, Table, cut, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.results import reading
-from fabricheck.results.observed import Observed
-from fabricheck.results.table import largest
 
 if TYPE_CHECKING:
     from fabricheck.report.findings import Partition
@@ -29,16 +25,6 @@ LONGEST = 290
 
 #: The most devices whose pairs fit into the width of a screen.
 MOST_DEVICES = 8
-
-#: The columns of a device, by the properties of its series.
-OF_A_DEVICE = {
-    "Memory": {"experiment": "E1", "operation": "copy", "role": "single", "regime": "memory"},
-    "From host": {"experiment": "E2", "operation": "h2d", "source_memory": "host-pinned"},
-    "To host": {"experiment": "E2", "operation": "d2h", "destination_memory": "host-pinned"},
-}
-
-#: The series of the pairs, by engine.
-OF_PAIRS = {"experiment": "E7", "operation": "engine", "role": "single"}
 
 #: Colours of statuses; all others fail.
 STATUS_COLOURS = {"PASS": "green", "UNSTABLE": "yellow", "INCOMPLETE": "yellow"}
@@ -89,54 +75,28 @@ def _text(found: Mapping[str, Any]) -> Iterator[Block]:
 
 def _partition(found: Partition) -> dict[str, Any]:
     """Return one partition of a session: its status, a row for each experiment, and each GPU."""
-    from fabricheck.report import experiments
-
     return {
         "partition": found.observed.where or "no partition",
         "kind": found.observed.kind,
         "status": found.verdict.status,
         "label": found.verdict.label,
         "says": found.says,
-        "experiments": experiments.experiment_rows(found.observed, found.references),
-        "devices": list(_devices(found.observed)),
+        "experiments": found.experiments,
+        "devices": list(found.devices),
     }
-
-
-def _devices(observed: Observed) -> Iterator[dict[str, Any]]:
-    """Yield of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
-    if observed.simulated or observed.runtimes <= {"host"}:
-        return
-    own = {
-        name: {
-            series.device: series.value
-            for series in largest(observed.select(**fields), attrgetter("device")).values()
-        }
-        for name, fields in OF_A_DEVICE.items()
-    }
-    pairs = {
-        series.pair: series.value
-        for series in largest(observed.select(**OF_PAIRS), attrgetter("pair")).values()
-        if series.pair is not None
-    }
-    found = {device for values in own.values() for device in values if device is not None}
-    for device in sorted({*found, *itertools.chain.from_iterable(pairs)}):
-        yield {
-            "device": device,
-            **{name: values.get(device) for name, values in own.items()},
-            "peers": {to: value for (source, to), value in pairs.items() if source == device},
-        }
 
 
 def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     shown = devices[:MOST_DEVICES]
     peers = [one["device"] for one in shown] if any(device["peers"] for device in devices) else []
-    columns = ("GB/s", *OF_A_DEVICE, *(f"to {peer}" for peer in peers))
+    names = [name for name in (devices[0] if devices else ()) if name not in ("device", "peers")]
+    columns = ("GB/s", *names, *(f"to {peer}" for peer in peers))
     rows = [
         [
             f"device {one['device']}",
             *(
                 "" if value is None else short(value)
-                for value in (*map(one.get, OF_A_DEVICE), *map(one["peers"].get, peers))
+                for value in (*map(one.get, names), *map(one["peers"].get, peers))
             ),
         ]
         for one in shown

@@ -118,7 +118,8 @@ class Contents:
         """Missing, broken or incomplete results, each as one sentence."""
         yield from self.warnings
         yield from chain.from_iterable(map(findings.problems, self.results.entries))
-        yield from self.nodes.silent if self.nodes is not None else ()
+        reasons = (reason for verdict in self.judged for reason in verdict.reasons)
+        yield from (reason.sentence for reason in reasons if reason.rule == "silent")
         yield from self.lost
 
     @property

@@ -6,6 +6,9 @@ import statistics
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
+from operator import attrgetter
+from typing import Any
 
 from fabricheck.core.amounts import number, size
 from fabricheck.core.grouping import grouped
@@ -16,7 +19,7 @@ from fabricheck.judge.peers import LEAST, away
 from fabricheck.judge.verdict import evidence, model, node, scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
-from fabricheck.report.experiments import Reference, references_of
+from fabricheck.report.experiments import Reference, Row, experiment_rows, references_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.series import is_too_noisy, transfer
@@ -26,6 +29,16 @@ from fabricheck.rfm.metrics import where_measured
 
 #: The most rows of the table of what is slow.
 MOST = 10
+
+#: What is shown of a device, by the properties of its series.
+_OF_A_DEVICE = {
+    "Memory": {"experiment": "E1", "operation": "copy", "role": "single", "regime": "memory"},
+    "From host": {"experiment": "E2", "operation": "h2d", "source_memory": "host-pinned"},
+    "To host": {"experiment": "E2", "operation": "d2h", "destination_memory": "host-pinned"},
+}
+
+#: The series of the pairs, by engine.
+_OF_PAIRS = {"experiment": "E7", "operation": "engine", "role": "single"}
 
 #: Rules of reasons that the page shows elsewhere: missing documents with the expected file, and the
 #: diagnosis.
@@ -193,6 +206,36 @@ class Partition:
     def references(self) -> tuple[Reference, ...]:
         """The reference of each metric that has a value."""
         return references_of(self.observed)
+
+    @cached_property
+    def experiments(self) -> tuple[Row, ...]:
+        """A row for each of E1 to E17."""
+        return experiment_rows(self.observed, self.references)
+
+    @property
+    def devices(self) -> Iterator[dict[str, Any]]:
+        """Of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
+        if self.observed.simulated or self.observed.runtimes <= {"host"}:
+            return
+        own = {
+            name: {
+                series.device: series.value
+                for series in largest(self.observed.select(**fields), attrgetter("device")).values()
+            }
+            for name, fields in _OF_A_DEVICE.items()
+        }
+        pairs = {
+            series.pair: series.value
+            for series in largest(self.observed.select(**_OF_PAIRS), attrgetter("pair")).values()
+            if series.pair is not None
+        }
+        found = {device for values in own.values() for device in values if device is not None}
+        for device in sorted({*found, *chain.from_iterable(pairs)}):
+            yield {
+                "device": device,
+                **{name: values.get(device) for name, values in own.items()},
+                "peers": {to: value for (source, to), value in pairs.items() if source == device},
+            }
 
     @property
     def missed(self) -> list[Metric]:

@@ -107,16 +107,6 @@ class Nodes:
                     ],
                 )
 
-    @property
-    def silent(self) -> list[str]:
-        """A sentence for each requested node without any result."""
-        return [
-            reason.sentence
-            for row in self.rows
-            for reason in row.verdict.reasons
-            if reason.rule == "silent"
-        ]
-
 
 def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     """Return the overview of several nodes, or of a single node without results.

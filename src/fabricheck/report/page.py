@@ -75,7 +75,6 @@ def render(found: Contents, at: Path | None = None) -> str:
         kept=kept,
         attached={os.path.relpath(path, at): path for path in _attached(found.results)},
         environment=environment,
-        experiment_rows=experiments.experiment_rows,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=experiments.sources,
         findings=findings,
