@@ -51,10 +51,10 @@ def session(tmp_path, monkeypatch):
 
 def test_nodes_that_the_state_leaves_out_are_requested(session):
     _, find = session("a:x")
-    found = distributed.nodes(find, "idle", None)
-    assert found == {"a:x": ["n1"]}
+    measured, requested = distributed.nodes(find, "idle", None)
+    assert measured == {"a:x": ["n1"]}
     down = RequestedNode(state="DOWN", because="Not responding")
-    assert found.requested == {"a:x": {"n1": RequestedNode(state="IDLE"), "n2": down}}
+    assert requested == {"a:x": {"n1": RequestedNode(state="IDLE"), "n2": down}}
 
 
 def test_a_node_that_slurm_does_not_describe_whole_is_a_sentence(session, monkeypatch):

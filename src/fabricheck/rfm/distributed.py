@@ -29,18 +29,8 @@ LIMIT = "FABRICHECK_MAX_JOBS"
 MOST_JOBS = 100
 
 
-class NodeMap(dict[str, list[str]]):
-    """The nodes to measure by partition, as ReFrame expects them, and all requested ones.
-
-    requested: by partition, including those that the STATE of ``--distribute`` leaves out.
-    """
-
-    def __init__(
-        self, chosen: Mapping[str, list[str]], requested: Mapping[str, dict[str, RequestedNode]]
-    ):
-        """Store both."""
-        super().__init__(chosen)
-        self.requested = requested
+#: Nodes by partition: those to measure, and all requested ones with their states.
+NodeMap = tuple[dict[str, list[str]], dict[str, dict[str, RequestedNode]]]
 
 
 def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
@@ -88,7 +78,7 @@ def nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
         raise ReframeError(
             f"--distribute={state} leaves no node of {name}: {_described(requested)}."
         )
-    return NodeMap({name: sorted(chosen[name])}, {name: requested})
+    return {name: sorted(chosen[name])}, {name: requested}
 
 
 def allow_jobs(systems: Iterable[Mapping[str, Any]], arguments: Sequence[str]) -> None:
@@ -114,7 +104,7 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
 
     :raises ReframeError: when the file cannot be written.
     """
-    ((name, requested),) = node_map.requested.items()
+    measured, ((name, requested),) = node_map[0], node_map[1].items()
     path = Path(runtime.runtime().output_prefix) / requested_nodes.NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -128,12 +118,12 @@ def begin(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
         raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
     (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
     if slurm.submits(partition):
-        jobs = min(len(node_map[name]), partition.max_jobs)
+        jobs = min(len(measured[name]), partition.max_jobs)
         print(
             f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "
             f"at most {jobs} in the queue ({LIMIT})."
         )
-    out = {one: requested[one] for one in requested if one not in node_map[name]}
+    out = {one: requested[one] for one in requested if one not in measured[name]}
     if out:
         print(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 

@@ -8,7 +8,7 @@ all subclasses of `SanityError` alike.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -26,19 +26,17 @@ from fabricheck.results.session import EXCEPTIONS, Failure
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.acceptance import Requested
 
-#: States of a job that was ended from outside, whatever its exit code (in Slurm's terms).
-ENDED_FROM_OUTSIDE = {
-    "BOOT_FAIL": "was not started, because its node did not boot",
-    "CANCELLED": "was ended from outside: its job was cancelled",
-    "DEADLINE": "was ended from outside: its job reached its deadline",
-    "NODE_FAIL": "was ended from outside: its node failed",
-    "OUT_OF_MEMORY": "was ended from outside: its job had no memory left",
-    "PREEMPTED": "was ended from outside: its job was preempted",
-    "TIMEOUT": "was ended from outside: its job reached its time limit",
+#: States of a job that was ended from outside, whatever its exit code (in Slurm's terms), and what
+#: failed then; None where it may be the node.
+ENDED_FROM_OUTSIDE: Mapping[str, tuple[Failure | None, str]] = {
+    "BOOT_FAIL": (None, "was not started, because its node did not boot"),
+    "CANCELLED": ("ended-by-scheduler", "was ended from outside: its job was cancelled"),
+    "DEADLINE": ("ended-by-scheduler", "was ended from outside: its job reached its deadline"),
+    "NODE_FAIL": (None, "was ended from outside: its node failed"),
+    "OUT_OF_MEMORY": (None, "was ended from outside: its job had no memory left"),
+    "PREEMPTED": ("ended-by-scheduler", "was ended from outside: its job was preempted"),
+    "TIMEOUT": ("time-over", "was ended from outside: its job reached its time limit"),
 }
-
-#: Those of them that say nothing about the node.
-ENDED_BY_SCHEDULER = frozenset({"CANCELLED", "DEADLINE", "PREEMPTED"})
 
 
 _CLASSES: dict[Failure, type[SanityError]] = {
@@ -62,9 +60,7 @@ def of_end(job: Any, program: str, document: ResultDocument | None) -> SanityErr
     :param program: the program that ended last.
     :param document: the document that it left.
     """
-    failure: Failure | None = "ended-by-scheduler" if job.state in ENDED_BY_SCHEDULER else None
-    if job.state == "TIMEOUT":
-        failure = "time-over"
+    failure, _ = ENDED_FROM_OUTSIDE.get(job.state, (None, ""))
     return failed(failure, exit_sentence(job, program, document))
 
 
@@ -77,7 +73,7 @@ def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> st
         )
     if job.state in ENDED_FROM_OUTSIDE:
         on = f"on {_nodes(nodes)} " if nodes else ""
-        meaning = f"{on}{ENDED_FROM_OUTSIDE[job.state]}"
+        meaning = f"{on}{ENDED_FROM_OUTSIDE[job.state][1]}"
     elif job.exitcode is None:
         meaning = "was ended from outside, without an exit code"
     elif (number := signal_of(job.exitcode)) is not None:

@@ -171,12 +171,13 @@ def around_pipeline(around: Callable[..., Any]) -> None:
 def around_nodes(around: Callable[..., Any]) -> None:
     """Call ``around(find, state, job_options)`` where ``--distribute`` asks for nodes.
 
-    Without it a node that is down is not missing from the result.
+    The first of what it returns is for ReFrame, and all of it in `session`. Without it a node that
+    is down is not missing from the result.
     """
 
     def nodes(find: Any, *args: Any, **kwargs: Any) -> Any:
         session.node_map = around(find, *args, **kwargs)
-        return session.node_map
+        return session.node_map[0]
 
     _wrap("reframe.frontend.cli", "getallnodes", "record the nodes of --distribute", nodes)
 
