@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from fabricheck.references import listing, stated
 from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE, of_folder
 from fabricheck.references.stated import References
-from fabricheck.site import partitions
+from fabricheck.site import partitions, this_machine
 from site_dry_runs import H200_TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -304,6 +305,26 @@ def test_the_dry_run_of_a_command_tells_what_that_of_a_site_does(site_dry_run, m
     shared = site_dry_run("h200", **H200_TOOLS).of("h200:x1")
     assert len(shared) > 10
     assert listing.ask("h200:x1", checks_folders()) == shared
+
+
+def test_the_draft_of_this_machine_is_that_of_its_dry_run(tmp_path, monkeypatch):
+    """The results folder has it; the dry run has a results folder of its own."""
+    monkeypatch.delenv(this_machine.NODE, raising=False)
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
+    draft = this_machine.draft()
+    draft.parent.mkdir()
+    model = (ROOT / "config" / "nodes" / "h200.yaml").read_text()
+    draft.write_text(model.replace("name: h200", f"name: {draft.stem}", 1))
+    given = {}
+
+    def run(command, env, **_):
+        given.update(env)
+        raise subprocess.TimeoutExpired(command, 0)
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(InvalidInputError, match="took more than"):
+        listing.ask(this_machine.NAME, checks_folders())
+    assert given[this_machine.NODE] == str(draft)
 
 
 @pytest.mark.parametrize(

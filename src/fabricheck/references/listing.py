@@ -88,6 +88,9 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
         }
         if references is not None:
             environment[PREFIX_VARIABLE] = str(references)
+        if system == this_machine.NAME:
+            # A draft is in the results folder, and that of the dry run is an empty one.
+            environment[this_machine.NODE] = str(this_machine.node(required=True))
         command = [
             str(Path(sys.executable).with_name("reframe")),
             *([f"--system={system}"] if system else []),
