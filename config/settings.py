@@ -11,7 +11,7 @@ from reframe.core.exceptions import ConfigError
 
 from fabricheck.core import processes
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import distributed, guard, host, launchers
+from fabricheck.rfm import guard, host, launchers, slurm
 from fabricheck.site import sets, sites, this_machine
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -28,7 +28,7 @@ try:
         *_folders, system=_selected or sites.system_of(host.system_name(), *_folders)
     )
     this_machine.choose(_gathered["systems"], f"{_selected}:{_partition}")
-    distributed.allow_jobs(_gathered["systems"], sys.argv)
+    slurm.allow_jobs(_gathered["systems"], sys.argv)
 except FabricheckError as _error:
     raise ConfigError(str(_error)) from None
 

@@ -26,7 +26,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes, session_checks
 from fabricheck.results.session_checks import PartitionChecks, SessionChecks
-from fabricheck.rfm import distributed, gitlab, reframe_internals, slurm
+from fabricheck.rfm import gitlab, reframe_internals, slurm
 from fabricheck.site import partitions, sets, software
 
 #: The options that select test cases.
@@ -78,7 +78,7 @@ def install() -> None:
     reframe_internals.watch_session(_measures)
     reframe_internals.around_run(_guard_run)
     reframe_internals.around_pipeline(_guard_pipeline)
-    reframe_internals.around_nodes(distributed.nodes)
+    reframe_internals.around_nodes(slurm.distributed_nodes)
     reframe_internals.hold_back(_waits)
     reframe_internals.after_squeue(slurm.complete)
     reframe_internals.around_blocked(slurm.cancel_if_blocked)
@@ -146,7 +146,9 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     if stepping:
         slurm.forget_own_step(os.environ)
     if session.nodes is not None:
-        distributed.begin(session.nodes, session.chosen(), reframe_internals.option("distribute"))
+        slurm.begin_distributed(
+            session.nodes, session.chosen(), reframe_internals.option("distribute")
+        )
     here = any(_is_local(one) for name, one in used.items() if name not in stepping)
     # A check is not set up yet; 0 means all nodes of its job.
     numbers = {
@@ -236,7 +238,7 @@ class _Session:
         known = reframe_internals.session
         self._path = ":".join(runtime.runtime().get_option("general/0/check_search_path"))
         #: The nodes of --distribute; ``None`` without it.
-        self.nodes: distributed.NodeMap | None = known.node_map
+        self.nodes: slurm.NodeMap | None = known.node_map
         #: The cases of the files, before any selection, --repeat or --distribute.
         self._generated = [
             testcase for testcase in known.testcases if not testcase.check.is_fixture()

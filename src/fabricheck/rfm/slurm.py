@@ -1,4 +1,4 @@
-"""Slurm beyond what ReFrame reads: how a job ended, whose its nodes are, and steps of a job.
+"""Slurm beyond what ReFrame reads: how a job ended, whose its nodes are, steps of a job, all nodes.
 
 ReFrame's scheduler ``squeue`` considers every job that left the queue completed, and knows no exit
 code. The controller keeps the record of a job for some minutes after its end (MinJobAge, 300 s
@@ -6,6 +6,10 @@ unless a site sets another value), and ``scontrol`` shows it without accounting.
 
 A session that is itself a step (`fabricheck every-node`, or srun by hand) inherits Slurm's
 variables of that step's tasks. srun reads many of them as options: one task, its binding, its MPI.
+
+In a session on all nodes (``--distribute``) ReFrame creates each check once per node, as a job that
+requests its node, one at a time on each. A node that is down or lost leaves failed cases, or none
+if ``--distribute=STATE`` excludes it. The file of the requested nodes names it in either case.
 """
 
 from __future__ import annotations
@@ -16,14 +20,20 @@ import re
 import subprocess
 from collections import Counter
 from collections.abc import Iterable, Mapping, MutableMapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from ClusterShell.NodeSet import NodeSet
+from reframe.core import runtime
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
 from fabricheck.core import nodelists, processes
-from fabricheck.results.requested_nodes import RequestedNode
+from fabricheck.core.errors import FabricheckError
+from fabricheck.core.text import count
+from fabricheck.results import requested_nodes
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.rfm import reframe_internals
+from fabricheck.rfm.host import whole_number
 
 #: The launcher of a partition whose ranks are steps of the allocation around it.
 STEP_LAUNCHER = "srun"
@@ -192,8 +202,8 @@ def _words(line: str) -> _Words:
     # The first of each name counts; later ones may be free text.
     found = _Words(reversed(pairs))
     counts = Counter(word for word, _ in {*_pairs(_FREE.split(line)[0])})
-    for word, count in counts.items():
-        if count > 1:
+    for word, number in counts.items():
+        if number > 1:
             del found[word]
     return found
 
@@ -397,3 +407,116 @@ def forget_tasks(environment: MutableMapping[str, str]) -> None:
     """Remove srun's options of a new step, and the step's place, from an environment."""
     for name in [name for name in environment if name.startswith(_OF_A_STEP)]:
         del environment[name]
+
+
+#: The variable with the most jobs of such a session in the queue, for sites with a limit.
+JOBS_LIMIT = "FABRICHECK_MAX_JOBS"
+
+#: Its default. Sites refuse jobs beyond a number per user.
+MOST_JOBS = 100
+
+
+#: Nodes by partition: those to measure, and all requested ones with their states.
+NodeMap = tuple[dict[str, list[str]], dict[str, dict[str, RequestedNode]]]
+
+
+def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> NodeMap:
+    """Return the nodes of this system's partitions in a given state, and all of their nodes.
+
+    Both lists contain the nodes that the partition's access options and the session's job options
+    reach. Other nodes are not requested.
+
+    :raises ReframeError: for several partitions, inside an allocation, or without a node.
+    """
+    partitions = {one.fullname: one for one in runtime.runtime().system.partitions}
+    inside = of_the_allocation(partitions.values())
+    if inside:
+        raise ReframeError(
+            f"--distribute submits jobs to all nodes of {', '.join(inside)}, but this session is "
+            "inside an allocation: run it on a login node, or measure the nodes of the "
+            "allocation with fabricheck every-node."
+        )
+    reached = find("all", options)
+    if len(reached) > 1:
+        raise ReframeError(
+            "--distribute measures the nodes of one partition, but there are "
+            f"{', '.join(reached)}: choose one, as by --system={next(iter(reached))}."
+        )
+    ((name, names),) = reached.items()
+    partition = partitions[name]
+    requested = {one: RequestedNode() for one in sorted(names)}
+    if submits(partition):
+        described = sorted(reframe_internals.nodes_of(partition).items())
+        try:
+            requested = {
+                one: parse_node(description) for one, description in described if one in requested
+            }
+        except LookupError as error:
+            raise ReframeError(f"--distribute found no nodes of {name}: {error}.") from None
+    if not requested:
+        raise ReframeError(
+            f"--distribute found no node of {name}: Slurm has none that "
+            f"{' '.join([*partition.access, *(options or ())])} reaches."
+        )
+    chosen = find(state, options)
+    if not chosen[name]:
+        raise ReframeError(
+            f"--distribute={state} leaves no node of {name}: {_described(requested)}."
+        )
+    return {name: sorted(chosen[name])}, {name: requested}
+
+
+def allow_jobs(systems: Iterable[Mapping[str, Any]], arguments: Sequence[str]) -> None:
+    """Let the partitions of Slurm have a job for each node where a session asks for all nodes.
+
+    ReFrame reads the number before it knows the nodes.
+
+    :param systems: those of the settings, changed in place.
+    :param arguments: of ReFrame's command line.
+    :raises InvalidInputError: when ``FABRICHECK_MAX_JOBS`` is not a number.
+    """
+    if not any(argument.partition("=")[0] == "--distribute" for argument in arguments):
+        return
+    limit = whole_number(JOBS_LIMIT, default=MOST_JOBS, least=1)
+    for system in systems:
+        for partition in system["partitions"]:
+            if partition["scheduler"] in SCHEDULERS:
+                partition["max_jobs"] = limit
+
+
+def begin_distributed(node_map: NodeMap, chosen: Sequence[str], state: str) -> None:
+    """Write the file of requested nodes.
+
+    :raises ReframeError: when the file cannot be written.
+    """
+    measured, ((name, requested),) = node_map[0], node_map[1].items()
+    path = Path(runtime.runtime().output_prefix) / requested_nodes.NAME
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        requested_nodes.write(
+            path,
+            RequestedNodes(
+                partition=name, chosen=tuple(chosen), started=requested_nodes.now(), nodes=requested
+            ),
+        )
+    except (FabricheckError, OSError) as error:
+        raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
+    (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
+    if submits(partition):
+        jobs = min(len(measured[name]), partition.max_jobs)
+        print(
+            f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "
+            f"at most {jobs} in the queue ({JOBS_LIMIT})."
+        )
+    out = {one: requested[one] for one in requested if one not in measured[name]}
+    if out:
+        print(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
+
+
+def _described(requested: Mapping[str, RequestedNode]) -> str:
+    """Describe nodes with their state and reason; nodes with equal text are grouped."""
+    alike: dict[str, list[str]] = {}
+    for name, node in requested.items():
+        because = f" ({node.because})" if node.because else ""
+        alike.setdefault(f"{node.state}{because}", []).append(name)
+    return ", ".join(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())
