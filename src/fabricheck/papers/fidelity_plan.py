@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
@@ -44,6 +44,13 @@ _Words = Annotated[
 ]
 
 
+def _refuse(faults: Mapping[str, object]) -> None:
+    """Refuse what has a fault, for the first one: its reason."""
+    for reason, is_so in faults.items():
+        if is_so:
+            raise ValueError(reason)
+
+
 class Tolerance(StrictModel):
     """Relative deviations that count as reproduced."""
 
@@ -71,15 +78,13 @@ class ProgramRun(StrictModel):
 
     @model_validator(mode="after")
     def _complete(self) -> ProgramRun:
-        if self.program not in PROGRAMS:
-            raise ValueError(
-                f"there is no program {self.program}; the programs are {listed(PROGRAMS)}"
-            )
         several = sum(given is not None for given in (self.placement, self.ranks))
-        if several != (self.program in RANK_PROGRAMS):
-            raise ValueError(
-                "placement or ranks are for programs of several ranks, which require one of them"
-            )
+        _refuse({
+            f"there is no program {self.program}; the programs are {listed(PROGRAMS)}":
+                self.program not in PROGRAMS,
+            "placement or ranks are for programs of several ranks, which require one of them":
+                several != (self.program in RANK_PROGRAMS),
+        })  # fmt: skip
         return self
 
 
@@ -121,10 +126,11 @@ class Entry(StrictModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Entry:
-        if isinstance(self.records, str) != (self.places is not None):
-            raise ValueError("places require a pattern of records, and the reverse")
-        if (self.read is None) == (self.not_run is None):
-            raise ValueError("an entry has either read or not_run")
+        _refuse({
+            "places require a pattern of records, and the reverse":
+                isinstance(self.records, str) != (self.places is not None),
+            "an entry has either read or not_run": (self.read is None) == (self.not_run is None),
+        })  # fmt: skip
         return self
 
 
@@ -142,8 +148,8 @@ class Lost(StrictModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Lost:
-        if (self.above is None) == (self.within is None):
-            raise ValueError("lost requires either above or within")
+        _refuse({"lost requires either above or within":
+                 (self.above is None) == (self.within is None)})  # fmt: skip
         return self
 
 
@@ -165,15 +171,16 @@ class Statement(StrictModel):
 
     @model_validator(mode="after")
     def _complete(self) -> Statement:
-        if (self.places is None) == (self.ratio is None):
-            raise ValueError("a statement has either places or ratio")
-        if self.against is not None and self.places is None:
-            raise ValueError("a statement with against requires places")
         rules = (self.near, self.between, self.below, self.lost)
-        if sum(rule is not None for rule in rules) != 1:
-            raise ValueError("a statement has one of near, between, below and lost")
-        if self.lost is not None and self.against is None:
-            raise ValueError("a statement with lost requires against")
+        _refuse({
+            "a statement has either places or ratio": (self.places is None) == (self.ratio is None),
+            "a statement with against requires places":
+                self.against is not None and self.places is None,
+            "a statement has one of near, between, below and lost":
+                sum(rule is not None for rule in rules) != 1,
+            "a statement with lost requires against":
+                self.lost is not None and self.against is None,
+        })  # fmt: skip
         return self
 
     @property
@@ -217,13 +224,14 @@ class PlanFile(StrictModel):
     @model_validator(mode="after")
     def _complete(self) -> PlanFile:
         named = sorted(name for aim in self.aims.values() for name in aim.experiments)
-        if self.aims and named != sorted(self.experiments):
-            raise ValueError("every experiment must have one aim, or there are no aims")
         reads = [entry.read for entry in (*self.fitted, *self.predicted, *self.beside)]
         reads += [read for one in self.statements for read in (one.read, one.against)]
-        for name in (name for read in reads if read is not None for name in read.runs):
-            if name not in self.runs:
-                raise ValueError(f"there is no run '{name}'")
+        unknown = {name for read in reads if read for name in read.runs if name not in self.runs}
+        _refuse({
+            "every experiment must have one aim, or there are no aims":
+                self.aims and named != sorted(self.experiments),
+            f"there is no run '{listed(sorted(unknown))}'": unknown,
+        })  # fmt: skip
         return self
 
 
