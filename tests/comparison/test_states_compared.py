@@ -28,10 +28,10 @@ def test_what_differs_in_the_state_of_node_and_devices_is_told_first(tmp_path):
     assert code == 10
     differs = {one["what"]: (one["a"], one["b"]) for one in only["differs"]}
     assert differs == {
-        "VBIOS of devices 0, 1": (["96.00.A5.00.1A"], ["96.00.B0"]),
-        "power cap in W of devices 0, 1": (["700"], ["600"]),
-        "firmware inforom of devices 0, 1": (["G520.0282.02.02"], ["G520.1"]),
-        "firmware gsp of devices 0, 1": ([], ["2"]),
+        "VBIOS of devices 0 and 1": (["96.00.A5.00.1A"], ["96.00.B0"]),
+        "power cap in W of devices 0 and 1": (["700"], ["600"]),
+        "firmware inforom of devices 0 and 1": (["G520.0282.02.02"], ["G520.1"]),
+        "firmware gsp of devices 0 and 1": ([], ["2"]),
         "links that are up of device 0": (["18 of 18"], ["16 of 18"]),
     }
     throttled = "Device 1 (0000:42:00.0) was throttled by power after the measurement"

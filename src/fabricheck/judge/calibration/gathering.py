@@ -415,36 +415,35 @@ def _why_not(
 ) -> Unused | None:
     """Return why a case gives no values, or None where it does give values."""
     what = f"{session}: {case.name} @{case.place}"
-    check = case.name.split()[0]
-    if case.skipped:
-        return Unused(check, "skipped", f"{what} was skipped.")
-    if not case.passed:
-        reason = f": {' '.join(case.reason.split()).rstrip('.')}" if case.reason else ""
-        short = "missed its reference" if case.phase == "performance" else f"failed ({case.result})"
-        return Unused(check, short, f"{what} {short}{reason}.")
-    if case.failed_attempts:
-        return Unused(
-            check, "failed at an earlier attempt", f"{what} failed at an earlier attempt."
-        )
-    if entry is None or entry.document is None:
-        problem = entry.problem if entry is not None else None
-        sentence = f"{session}: {problem}" if problem else f"{what} left no result document."
-        return Unused(check, "no valid result document", sentence)
-    if entry.problems:
-        return Unused(check, "a damaged metrics.json", f"{session}: {entry.problems[0]}")
-    document = entry.document
-    if (document["clock"] == "simulated") != simulated:
+    path, document = (None, None) if entry is None else (entry.path, entry.document)
+    if document is not None and (document["clock"] == "simulated") != simulated:
         article = "a" if simulated else "no"
         raise InvalidInputError(
-            f"{entry.path}: it is {document['clock']}, but {partition} is {article} simulated "
-            "partition: measured and simulated values are calibrated separately."
+            f"{path}: it is {document['clock']}, but {partition} is {article} "
+            "simulated partition: measured and simulated values are calibrated separately."
         )
-    if document["faults_injected"]:
-        sentence = f"{what}: faults were injected into {entry.path}."
-        return Unused(check, "faults were injected", sentence)
-    if not case.values:
-        return Unused(check, "no recorded values", f"{what} has no values in ReFrame's report.")
-    return None
+    missed = "missed its reference" if case.phase == "performance" else f"failed ({case.result})"
+    because = f": {' '.join(case.reason.split()).rstrip('.')}" if case.reason else ""
+    problems = () if entry is None else entry.problems
+    of_entry = f"{session}: {problems[0]}" if problems else f"{what} left no result document."
+    whys = {
+        "skipped": (case.skipped, f"{what} was skipped."),
+        missed: (not case.passed, f"{what} {missed}{because}."),
+        "failed at an earlier attempt":
+            (case.failed_attempts, f"{what} failed at an earlier attempt."),
+        "no valid result document": (document is None, of_entry),
+        "a damaged metrics.json": (problems, of_entry),
+        "faults were injected": (
+            document and document["faults_injected"], f"{what}: faults were injected into {path}."
+        ),
+        "no recorded values": (not case.values, f"{what} has no values in ReFrame's report."),
+    }  # fmt: skip
+    found = (
+        Unused(case.name.split()[0], why, sentence)
+        for why, (is_so, sentence) in whys.items()
+        if is_so
+    )
+    return next(found, None)
 
 
 def _values(row: table.Check) -> Iterator[tuple[tuple[str, str], Value]]:

@@ -183,49 +183,39 @@ def judge(
         return Outcome(COUNT_ENTRY, None, "count: none is allowed, whatever was measured")
     of = nodes or ["A"] * len(values)
     by_node = grouped(zip(of, values, strict=True))
-    tolerance = tolerance_of(by_node, unit, floor)
     why = few(of, campaigns)
-    if why is not None:
-        return _refused(unit, why, tolerance)
-    excluded, groups = slow_nodes(by_node, unit)
+    excluded, groups = ((), None) if why is not None else slow_nodes(by_node, unit)
     if groups is not None:
         low, high = (
             f"{len(group)} ({named(list(group))}) about "
             f"{statistics.median(list(group.values())):.5g}"
             for group in groups
         )
-        return _refused(
-            unit,
+        why = (
             f"two groups of nodes: {low} and {high} {unit}; the slower one exceeds a minority of "
-            f"{MOST_EXCLUDED:.0%}",
-            tolerance,
+            f"{MOST_EXCLUDED:.0%}"
         )
     kept = {node: its for node, its in by_node.items() if node not in excluded}
     tolerance = tolerance_of(kept, unit, floor)
     counted = [value for its in kept.values() for value in its]
-    two = modes(counted, unit)
+    two = modes(counted, unit) if why is None else None
     if two is not None:
         low, high = (
             f"{len(mode)} sessions about {statistics.median(mode):.5g}{_on(mode, kept)}"
             for mode in two
         )
-        return _refused(unit, f"two modes: {low} and {high} {unit}", tolerance, excluded)
-    if tolerance.taken > CEILINGS[unit]:
+        why = f"two modes: {low} and {high} {unit}"
+    if why is None and tolerance.taken > CEILINGS[unit]:
         why = (
             f"noisy: {min(counted):.5g} to {max(counted):.5g} {unit} need a tolerance of "
             f"{tolerance.taken:.1%}; at most {CEILINGS[unit]:.0%} is allowed"
         )
-        return _refused(unit, why, tolerance, excluded)
+    if why is not None:
+        return Outcome(report_only(unit), tolerance, why, excluded)
     value = float(f"{middle_of(kept):.{DIGITS}g}")
     part = round(tolerance.taken, 6)
     bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
     return Outcome((value, *bounds, unit), tolerance, "rule", excluded)
-
-
-def _refused(
-    unit: str, reason: str, tolerance: Tolerance | None, excluded: tuple[str, ...] = ()
-) -> Outcome:
-    return Outcome(report_only(unit), tolerance, reason, excluded)
 
 
 def _on(values: Sequence[float], by_node: Mapping[str, Sequence[float]]) -> str:

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import Any
 
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import numbered
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import state
 from fabricheck.results.model import DeviceState, ResultDocument
@@ -67,14 +68,10 @@ def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> lis
         if mine != others
     )
     return [
-        Difference(f"{what}{_of_devices(devices)}", mine, others)
+        Difference(f"{what} of {numbered('device', on)}" if on else what, mine, others)
         for (what, mine, others), devices in alike.items()
+        for on in [[device for device in devices if device is not None]]
     ]
-
-
-def _of_devices(devices: Sequence[int | None]) -> str:
-    named = [str(device) for device in devices if device is not None]
-    return f" of {'device' if len(named) == 1 else 'devices'} {', '.join(named)}" if named else ""
 
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:

@@ -506,13 +506,16 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
 def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
     """Yield differences from the node model on one side only, of checks that both have."""
     ours, theirs = _differences(a), _differences(b)
-    for check in ours.keys() & theirs.keys():
-        for sentence in theirs[check]:
-            if sentence not in ours[check]:
-                yield ChangedResult(check, "as the node model", "differs", True, sentence)
-        for sentence in ours[check]:
-            if sentence not in theirs[check]:
-                yield ChangedResult(check, "differed", "as the node model", False, sentence)
+    for found, others, states in (
+        (theirs, ours, ("as the node model", "differs", True)),
+        (ours, theirs, ("differed", "as the node model", False)),
+    ):
+        yield from (
+            ChangedResult(check, *states, sentence)
+            for check in ours.keys() & theirs.keys()
+            for sentence in found[check]
+            if sentence not in others[check]
+        )
 
 
 def _differences(side: NodeChecks) -> Mapping[str, list[str]]:

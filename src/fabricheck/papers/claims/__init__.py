@@ -95,10 +95,9 @@ def _left_out(claim: Claim, observed: Observed) -> str:
         for experiment in claim.experiments
         if experiment != "E12" and observed.left_out.get(experiment)
     ]
-    if not names:
-        return ""
-    count = sum(observed.left_out[name] for name in names)
-    return f"Left out for wrong data or an injected fault: {count} series ({listed(names)})."
+    number = sum(observed.left_out[name] for name in names)
+    said = f"Left out for wrong data or an injected fault: {number} series ({listed(names)})."
+    return said if names else ""
 
 
 def fitted_keys(claim: Claim, node: NodeModel | None) -> Iterator[str]:
