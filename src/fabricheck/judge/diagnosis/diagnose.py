@@ -24,7 +24,6 @@ from fabricheck.judge.diagnosis.search import (
     Candidate,
     Evidence,
     Hypothesis,
-    Level,
     Loss,
     Search,
 )
@@ -310,9 +309,9 @@ def _noise(series: Series) -> float:
     return max(_LEAST_NOISE, deviation / series["median"])
 
 
-def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Level]:
+def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Evidence]:
     """Return the levels of groups that references state: the narrowest limit counts."""
-    found: dict[Hashable, Level] = {}
+    found: dict[Hashable, Evidence] = {}
     for metric in session.metrics:
         if metric.value is None or metric.reduce is None or not metric.reference:
             continue
@@ -328,8 +327,8 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
             continue
         sign = 1 if its[0].series["better"] == "higher" else -1
         known = max(_LEAST_KNOWN, min(parts) / _OF_LIMIT)
-        level = Level(sign * math.log(metric.reference), known**2)
         (group,) = groups
+        level = Evidence(sign * math.log(metric.reference), known**2, group)
         if group not in found or level.variance < found[group].variance:
             found[group] = level
     return found
@@ -348,7 +347,7 @@ class Explanations:
         session: Session,
         transfers: Mapping[Key, Transfer],
         measured: Sequence[Evidence],
-        known: Mapping[Hashable, Level],
+        known: Mapping[Hashable, Evidence],
     ) -> None:
         """Find the evidence of each miss.
 
@@ -426,7 +425,7 @@ class Explanations:
 def _low(
     transfers: Mapping[Key, Transfer],
     measured: Sequence[Evidence],
-    known: Mapping[Hashable, Level],
+    known: Mapping[Hashable, Evidence],
 ) -> dict[int, float]:
     """Return the low evidence, with the logarithm of the fraction that it reaches."""
     groups = grouped((each.group, each.log) for each in measured)

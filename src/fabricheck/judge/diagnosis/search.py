@@ -55,7 +55,7 @@ _COARSE = 1.5
 
 @dataclass(frozen=True)
 class Evidence:
-    """One measured transfer.
+    """One measured transfer, or what is known before of the level of a group of similar ones.
 
     log: the logarithm of its rate. variance: the variance of log for a healthy member. group: the
     key of similar transfers.
@@ -64,14 +64,6 @@ class Evidence:
     log: float
     variance: float
     group: Hashable
-
-
-@dataclass(frozen=True)
-class Level:
-    """The prior knowledge of a group's level: its logarithm, and the variance of the logarithm."""
-
-    log: float
-    variance: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -152,7 +144,7 @@ class Search:
     def __init__(
         self,
         evidence: Sequence[Evidence],
-        levels: Mapping[Hashable, Level],
+        levels: Mapping[Hashable, Evidence],
         candidates: Iterable[Candidate],
     ) -> None:
         """Prepare the search.

@@ -215,22 +215,27 @@ def _measured(
 ) -> tuple[Distribution, pl.Series]:
     """Return the distribution of a metric, and by node its distance as a fraction."""
     values = partition.values.to_series(number)
-    if metric.unit == "count":
-        return _counted(metric, number, values)
-    good = pl.select(pl.when(values.is_finite() & (values > 0)).then(values)).to_series()
+    usual = values.is_finite() & ((values > 0) | (metric.unit == "count"))
+    good = pl.select(pl.when(usual).then(values)).to_series()
     count = len(values) - values.null_count()
     usable = good.drop_nulls().sort()
     if not len(usable):
         nothing = Distribution(metric, number, count, math.nan, 0.0, math.inf, None, ())
         return nothing, good
     middle = _float(usable.median())
+    wrong = values.is_not_null() & good.is_null()
+    if metric.unit == "count":
+        # Of faults: one that most nodes do not have is far.
+        numbers = tuple(wrong.arg_true())
+        unjudged = Distribution(metric, number, count, middle, 0.0, LEAST, None, numbers)
+        return unjudged, (good > middle).cast(pl.Float64) * LEAST * MOST_OF_ONE
     slow, groups = _groups(metric, good, usable)
     center: pl.Series | float = middle
     if groups is not None:
         one, other = (_float(good.filter(each).median()) for each in (slow, ~slow))
         center = pl.select(pl.when(slow).then(one).otherwise(other)).to_series()
     better = center / good if metric.lower_is_better else good / center
-    wrong = (values.is_not_null() & good.is_null()) | (better > BELIEVED).fill_null(False)
+    wrong |= (better > BELIEVED).fill_null(False)
     fractions = good / center - 1 if metric.lower_is_better else 1 - good / center
     fractions = pl.select(pl.when(~wrong).then(fractions)).to_series()
     if groups is None and not wrong.any():
@@ -242,20 +247,9 @@ def _measured(
     limit = max(LEAST, limit_of(known, tests))
     if RARE * count < LEAST_RARE:  # so few do not show how far a healthy node can be
         limit = max(limit, judging.FLOORS[metric.noise])
-    numbers = tuple(wrong.arg_true())
-    return Distribution(metric, number, count, middle, spread, limit, groups, numbers), fractions
-
-
-def _counted(metric: Metric, number: int, values: pl.Series) -> tuple[Distribution, pl.Series]:
-    """Return the same of a count of faults: one that most nodes do not have is far."""
-    good = pl.select(pl.when(values.is_finite()).then(values)).to_series()
-    middle = _float(good.median() or 0.0)
-    wrong = tuple((values.is_not_null() & good.is_null()).arg_true())
-    nodes = len(values) - values.null_count()
-    if good.null_count() == len(good):
-        return Distribution(metric, number, nodes, math.nan, 0.0, math.inf, None, ()), good
-    unjudged = Distribution(metric, number, nodes, middle, 0.0, LEAST, None, wrong)
-    return unjudged, (good > middle).cast(pl.Float64) * LEAST * MOST_OF_ONE
+    implausible = tuple(wrong.arg_true())
+    found = Distribution(metric, number, count, middle, spread, limit, groups, implausible)
+    return found, fractions
 
 
 def limit_of(distances: pl.Series, tests: int) -> float:

@@ -237,13 +237,11 @@ class NodeVerdict(_Status):
     def in_partition(self, where: str) -> NodeVerdict:
         """Return the verdict without what is of the node's other partitions only."""
         reasons = [reason for reason in self.reasons if reason.partition in (None, where)]
-        status = worst(reason.status for reason in reasons)
         here = [where] if where and self.simulated is None else []
-        rules = {reason.rule for reason in reasons}
         return self.model_copy(
             update={
-                "status": status,
-                "provisional": provisional_partitions(status, here, here, rules, self.uncalibrated),
+                "status": worst(reason.status for reason in reasons),
+                "provisional": provisional_partitions(reasons, here, self.uncalibrated),
                 "reasons": reasons,
             }
         )
@@ -285,25 +283,22 @@ _ON_LIMITS = ("PASS", "PERF-FAIL")
 
 
 def provisional_partitions(
-    status: NodeStatus,
-    partitions: Collection[str],
-    missed: Collection[str],
-    rules: Collection[str],
-    uncalibrated: Collection[str],
+    reasons: Collection[Reason], partitions: Collection[str], uncalibrated: Collection[str]
 ) -> list[str]:
     """Return the partitions without their own calibration on whose limits a status depends.
 
     Returns none if a limit of a calibrated partition was missed, or a member is far behind its
     peers (`peers`), because that is enough proof.
 
-    :param partitions: the partitions that measured.
-    :param missed: the partitions of which a metric missed its reference.
-    :param rules: those of the node's reasons.
+    :param reasons: those of the status.
+    :param partitions: the partitions that measured, by hardware.
     :param uncalibrated: the partitions without a calibration of their own.
     """
-    if status not in _ON_LIMITS or "peers" in rules:
+    status = worst(reason.status for reason in reasons)
+    if status not in _ON_LIMITS or any(reason.rule == "peers" for reason in reasons):
         return []
-    resting = missed if status == "PERF-FAIL" else partitions
+    missed = {reason.partition for reason in reasons if reason.status == "PERF-FAIL"}
+    resting = [each for each in partitions if status != "PERF-FAIL" or each in missed]
     found = [partition for partition in resting if partition in uncalibrated]
     return [] if status == "PERF-FAIL" and len(found) < len(resting) else found
 

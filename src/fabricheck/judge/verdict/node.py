@@ -22,7 +22,7 @@ from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict import checks, model
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
-from fabricheck.judge.verdict.rules import Finding, NodeStatus, finding, in_order, worst
+from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.node import NodeModel
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
@@ -130,35 +130,35 @@ class NodeJudgement:
         missing = list(self._missing())
         diagnosis = _node_diagnosis(self.outcomes, self.recorded)
         # Within a status, the cause that ended the session comes before the checks that it ended.
-        reasons = in_order([*self._of_node(missing), *self._of_checks()])
-        reasons = _with_diagnosis(reasons, diagnosis)
+        found = in_order([*self._of_node(missing), *self._of_checks()])
+        reasons = [
+            model.Reason(
+                status=reason.status,
+                rule=reason.rule.name,
+                sentence=reason.with_check,
+                check=reason.check,
+                metric=reason.metric,
+                partition=reason.partition,
+                stands_for=reason.stands_for,
+            )
+            for reason in _with_diagnosis(found, diagnosis)
+        ]
+        measured = [] if self.subject.simulated is not None else self.results.partitions
         start, duration = _times(self.results)
         skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
-        status = worst(reason.status for reason in reasons)
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
-            status=status,
+            status=worst(reason.status for reason in reasons),
             uncalibrated=self.uncalibrated,
-            provisional=self._provisional(status),
+            provisional=model.provisional_partitions(reasons, measured, self.uncalibrated),
             kind=self._kind(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
             set=_label(self.choice) if self.outcomes else "",
             start=start,
             duration_s=duration,
-            reasons=[
-                model.Reason(
-                    status=reason.status,
-                    rule=reason.rule.name,
-                    sentence=reason.with_check,
-                    check=reason.check,
-                    metric=reason.metric,
-                    partition=reason.partition,
-                    stands_for=reason.stands_for,
-                )
-                for reason in reasons
-            ],
+            reasons=reasons,
             caveats=list(self._caveats(len(skipped), missing)),
             diagnosis=diagnosis,
             checks=model.Checks(
@@ -207,22 +207,6 @@ class NodeJudgement:
             for where in self.results.partitions
             if not calibrated.has_own(folder(), where, self._node_model(where))
         ]
-
-    def _provisional(self, status: NodeStatus) -> list[str]:
-        if self.subject.simulated is not None:
-            return []
-        missed = [
-            where
-            for (where, _, _), outcome in self.outcomes.items()
-            if any(reason.status == "PERF-FAIL" for reason in outcome.reasons)
-        ]
-        rules = {
-            reason.rule.name for outcome in self.outcomes.values() for reason in outcome.reasons
-        }
-        missed = list(dict.fromkeys(missed))
-        return model.provisional_partitions(
-            status, self.results.partitions, missed, rules, self.uncalibrated
-        )
 
     def _ran_on_hardware(self) -> bool:
         """Whether a check ran in a partition that measures hardware, according to the site."""
@@ -333,10 +317,10 @@ class NodeJudgement:
 
     def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
         cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
+        if self.subject.simulated is not None:
+            yield "It is of a simulated node and says nothing about a machine."
         if self.outcomes:
             yield from result_caveats(cases, self.documents, len(self.outcomes), skipped)
-        if self.subject.simulated is not None and not self.documents:
-            yield "It is of a simulated node and says nothing about a machine."
         if self.choice.set is None and self.outcomes and not missing:
             label = _label(self.choice)
             yield f"No selected set is known ({label}), so missing checks are unknown."
@@ -399,8 +383,6 @@ def result_caveats(
     :param checks: the number of checks.
     :param skipped: the number of checks that did not run.
     """
-    if any(document["clock"] == "simulated" for document in documents):
-        yield "It is of a simulated node and says nothing about a machine."
     if documents and not any(document["series"] for document in documents):
         yield "No series was measured."
     yield from _other_traffic(documents)
