@@ -148,14 +148,6 @@ EXPERIMENTS: Mapping[str, str] = {
 
 #: Operations of STREAM.
 StreamOperation = Literal["copy", "scale", "add", "triad", "read-only", "write-only"]
-STREAM_ARRAYS: Mapping[str, int] = {
-    "copy": 2,
-    "scale": 2,
-    "add": 3,
-    "triad": 3,
-    "read-only": 1,
-    "write-only": 1,
-}
 
 #: What a device computes while it copies.
 COMPUTE: Final = "compute"

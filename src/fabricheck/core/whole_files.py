@@ -78,15 +78,6 @@ def _beside(path: Path) -> tuple[Path, Path]:
     return target.with_name(f"{target.name}.partial"), target
 
 
-def read_block(page: Path, name: str) -> str:
-    """Return the text between ``<!-- NAME -->`` and ``<!-- end of NAME -->`` of a page.
-
-    :raises NotFoundError: when there is no such page.
-    :raises InvalidInputError: when a marker is missing or occurs twice.
-    """
-    return _around(page, read_text(page), name)[1]
-
-
 def rewrite_block(page: Path, blocks: Mapping[str, str]) -> None:
     """Replace the text between the markers of each name; all of them, or none.
 

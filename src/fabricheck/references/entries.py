@@ -84,43 +84,34 @@ def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) not in (3, 4):
         yield f"{subject} is not [value, lower, upper, unit]."
         return
-    value, lower, upper = entry[:3]
-    if len(entry) == 3 or entry[3] is None:
-        yield f"{subject} has no unit; the metric is in {unit}."
-    elif entry[3] != unit:
-        yield f"{subject} is in {entry[3]}, but the metric is in {unit}."
-    bounds = [one for one in (lower, upper) if one is not None]
-    if not all(map(_is_number, (value, *bounds))):
-        yield f"{subject} contains something other than a finite number."
-        return
-    if value < 0:
-        yield f"{subject} has a negative value."
-    elif not bounds:
-        if value != 0:
-            yield (
-                f"{subject} has no limit, so nothing can miss it: write [0, null, null, {unit}] "
-                "for report only."
-            )
-    else:
-        yield from _of_the_limits(subject, value, lower, upper, unit)
-
-
-def _of_the_limits(
-    subject: str, value: float, lower: float | None, upper: float | None, unit: str
-) -> Iterator[str]:
-    counted, smaller_is_better = unit == "count", unit in SMALLER_IS_BETTER
+    value, lower, upper, stated = (*entry, None)[:4]
+    bounds = [bound for bound in (lower, upper) if bound is not None]
+    are_numbers = all(map(_is_number, (value, *bounds)))
     faults = {
-        "has a limit and the value 0; a limit is a fraction of the value":
-            value == 0 and not (counted and upper is not None),
-        "has a lower limit outside -1 (exclusive) to 0":
-            lower is not None and not -1 < lower <= 0 and not (counted and value == 0),
-        "has a negative upper limit":
-            upper is not None and upper < 0,
-        f"has a lower limit only, but a smaller value of {unit} is better":
-            smaller_is_better and upper is None,
-        f"has an upper limit only, but a larger value in {unit} is better":
-            not smaller_is_better and lower is None,
-    }  # fmt: skip
+        f"has no unit; the metric is in {unit}": stated is None,
+        f"is in {stated}, but the metric is in {unit}": stated not in (None, unit),
+        "contains something other than a finite number": not are_numbers,
+    }
+    if are_numbers:
+        faults |= {
+            "has a negative value": value < 0,
+            f"has no limit, so nothing can miss it: write [0, null, null, {unit}] for report only":
+                value > 0 and not bounds,
+        }  # fmt: skip
+    if are_numbers and value >= 0 and bounds:
+        counted, smaller_is_better = unit == "count", unit in SMALLER_IS_BETTER
+        faults |= {
+            "has a limit and the value 0; a limit is a fraction of the value":
+                value == 0 and not (counted and upper is not None),
+            "has a lower limit outside -1 (exclusive) to 0":
+                lower is not None and not -1 < lower <= 0 and not (counted and value == 0),
+            "has a negative upper limit":
+                upper is not None and upper < 0,
+            f"has a lower limit only, but a smaller value of {unit} is better":
+                smaller_is_better and upper is None,
+            f"has an upper limit only, but a larger value in {unit} is better":
+                not smaller_is_better and lower is None,
+        }  # fmt: skip
     yield from (f"{subject} {fault}." for fault, is_so in faults.items() if is_so)
 
 

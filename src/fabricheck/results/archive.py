@@ -40,11 +40,6 @@ def stem(path: Path) -> str:
     return path.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])
 
 
-def no_session(path: Path) -> NotFoundError:
-    """Return the sentence for an archive without any session."""
-    return NotFoundError(f"{path} contains no session, so there is nothing to judge.")
-
-
 def naming_archives(sentence: str) -> str:
     """Replace the temporary folders in a sentence by the archives they were unpacked from."""
     for target, path in _folders.items():

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import jsonschema_rs
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core import models, statistics
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
@@ -54,10 +54,6 @@ def load(path: Path) -> ResultDocument:
     return parse(text, path)
 
 
-class _Host(BaseModel):
-    hostname: str
-
-
 class Head(BaseModel):
     """The run that a document belongs to, read without checks in a tenth of the time."""
 
@@ -65,7 +61,7 @@ class Head(BaseModel):
 
     clock: Clock
     started: str
-    host: _Host
+    hostname: str = Field(validation_alias=AliasPath("host", "hostname"))
     simulated_s: float | None = None
 
 

@@ -129,7 +129,7 @@ class ResultsFolder:
         return [
             head.clock
             for head in heads
-            if head is not None and _within(session, head.started, head.host.hostname)
+            if head is not None and _within(session, head.started, head.hostname)
         ]
 
     def unreported_paths(self) -> list[Path]:
@@ -158,11 +158,13 @@ class ResultsFolder:
 
         The sessions were killed, or are still running. Some left a list of nodes alone.
         """
-        found = grouped((session_folder(path, self.path), path) for path in self.unreported_paths())
+        found = grouped(
+            (_session_of(path, self.path) or None, path) for path in self.unreported_paths()
+        )
         outside = found.pop(None, [])
         reported = {path.name for session in self.sessions for path in session.outputs}
         listed = {path.parent.name for path in self.path.glob(f"output/*/{requested_nodes.NAME}")}
-        names = {name for name in found if name} | (listed - reported)
+        names = {*filter(None, found)} | (listed - reported)
         sessions = [
             without_report(name, self.path, found.get(name, []), self.node)
             for name in sorted(names, reverse=True)
@@ -266,7 +268,7 @@ def without_report(
     :param paths: its documents; none where only its list of nodes is left.
     :param node: the node that the results folder is of, if any.
     """
-    cases = [_case(path.parent, node) for path in paths if _is_of_case(path, results)]
+    cases = [_case(path.parent, node) for path in paths if _session_of(path, results) is not None]
     output = results / "output" / name
     if name:
         known = {path.parent for path in paths}
@@ -295,21 +297,16 @@ def _start(name: str) -> float:
         return 0.0
 
 
-def _is_of_case(path: Path, results: Path) -> bool:
-    """Whether the folders of a document name a case."""
-    parts = path.relative_to(results).parts
-    return parts[0] in _KINDS and len(parts) - len(_OF_A_CASE) in (2, 3)
-
-
-def session_folder(path: Path, results: Path) -> str | None:
+def _session_of(path: Path, results: Path) -> str | None:
     """Return the folder in ``output`` or ``stage`` of the session that a document is of.
 
-    None where sessions have no folders of their own, or it lies elsewhere.
+    It is empty where sessions have no folders of their own; None where its folders name no case.
     """
-    parts = path.relative_to(results).parts
-    if parts[0] in _KINDS and len(parts) == 3 + len(_OF_A_CASE):
-        return parts[1]
-    return None
+    kind, *inside = path.relative_to(results).parts
+    levels = len(inside) - len(_OF_A_CASE)
+    if kind not in _KINDS or levels not in (1, 2):
+        return None
+    return inside[0] if levels == 2 else ""
 
 
 def _case(folder: Path, of: str | None = None) -> Case:

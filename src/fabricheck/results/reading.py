@@ -618,7 +618,8 @@ def _of_archive(path: Path, every: bool) -> Results:
     except NotFoundError:
         # A session that started and left no document is included, as of an interrupted first hour.
         if not every:
-            raise archive.no_session(path) from None
+            sentence = f"{path} contains no session, so there is nothing to judge."
+            raise NotFoundError(sentence) from None
         found = Results(archive.stem(path), "", results, ())
     if every and inside:
         outside = Source(top, without_report("", top, inside))
