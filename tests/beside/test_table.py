@@ -75,8 +75,8 @@ def test_the_spread_is_at_least_that_inside_a_round():
         ([99.99], [100], "GB/s", 1.0, "not judged (one round)"),
         ([99, 100], [101], "GB/s", 1.0, "not judged (one round)"),
         ([100], [100], "GB/s", 1.0, "reached"),
-        ([100, 100], [100, 100], "GB/s", None, None),
-        (None, [100, 100], "GB/s", 1.0, None),
+        ([100, 100], [100, 100], "GB/s", None, "not judged"),
+        (None, [100, 100], "GB/s", 1.0, table.NOTHING),
     ],
 )
 def test_verdicts(ours, theirs, unit, target, verdict):
@@ -85,7 +85,7 @@ def test_verdicts(ours, theirs, unit, target, verdict):
 
 def test_nothing_is_judged_without_a_tool():
     found = row([100, 100])
-    assert (found.ratio, found.verdict, found.best) == (None, None, None)
+    assert (found.ratio, found.verdict, found.best) == (None, table.NOTHING, None)
 
 
 # The cases

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -143,10 +144,20 @@ def save(folder: Path, manifest: Manifest) -> None:
     write_whole(folder / FILE, text)
 
 
-Verdict = Literal["reached", "equal within the spread", "missed", "not judged (one round)"]
+Verdict = Literal[
+    "reached",
+    "equal within the spread",
+    "missed",
+    "not judged (one round)",
+    "not judged",
+    "nothing to compare",
+]
 
 #: Below the target; one round has no spread to compare the difference with.
-ONE_ROUND: Verdict = "not judged (one round)"
+_ONE_ROUND: Verdict = "not judged (one round)"
+
+#: Without a value of ours, or of a tool.
+NOTHING: Verdict = "nothing to compare"
 
 #: Factors from a document's unit to a comparison's.
 _FACTORS = {("GB/s", "GB/s"): 1.0, ("us", "us"): 1.0, ("us", "ns"): 1000.0}
@@ -284,10 +295,8 @@ class Row:
     @property
     def best(self) -> tuple[Cell, Values] | None:
         """The best tool by its median: the highest bandwidth or the shortest time."""
-        if not self.tools:
-            return None
         choose = max if self.comparison.higher_is_better else min
-        return choose(self.tools, key=lambda one: one[1].median)
+        return choose(self.tools, key=lambda one: one[1].median, default=None)
 
     @property
     def ratio(self) -> float | None:
@@ -307,17 +316,19 @@ class Row:
         return self.ratio * math.hypot(spreads[0], spreads[1])
 
     @property
-    def verdict(self) -> Verdict | None:
-        """The verdict against the target; None without a target, or with nothing to compare."""
-        if self.ratio is None or self.comparison.target is None:
-            return None
+    def verdict(self) -> Verdict:
+        """The verdict against the target, or why there is none."""
+        if self.ratio is None:
+            return NOTHING
+        if self.comparison.target is None:
+            return "not judged"
         short = self.comparison.target - self.ratio
         if not self.comparison.higher_is_better:
             short = -short
         if short <= 0:
             return "reached"
         if self.half_width is None:
-            return ONE_ROUND
+            return _ONE_ROUND
         return "equal within the spread" if short <= self.half_width else "missed"
 
 
@@ -435,11 +446,12 @@ def _campaign(one: Campaign) -> Iterator[str]:
     for device in manifest.devices:
         ids = f"{device.pci_address or 'no PCI address'}, {device.unique_id or 'no id'}"
         yield f"- Device {device.index}: {device.name}, {ids}."
-    versions = dict(manifest.versions)
-    ran = {launch.tool for launch in manifest.launches}
-    for name, tool in TOOLS.items():
-        if name in ran:
-            versions.setdefault(tool.title, "of a version that it does not tell")
+    ran = {TOOLS[launch.tool].title for launch in manifest.launches if launch.tool is not None}
+    versions = manifest.versions | {
+        title: "of a version that it does not tell"
+        for title in (tool.title for tool in TOOLS.values())
+        if title in ran - manifest.versions.keys()
+    }
     yield f"- Versions: {show.listed(f'{name} {version}' for name, version in versions.items())}."
     for name, why in manifest.left_out.items():
         yield f"- {name} is left out: {why}."
@@ -449,13 +461,12 @@ def _campaign(one: Campaign) -> Iterator[str]:
     yield from show.markdown(columns, (_cells(row, tools) for row in one.rows))
     yield ""
     judged = [row for row in one.rows if row.comparison.target is not None]
-    counted: list[str | None] = [row.verdict for row in judged]
-    words = ["reached", "equal within the spread", "missed"]
-    words += [ONE_ROUND] * (ONE_ROUND in counted)
-    yield f"Of {len(counted)} targets: {show.listed(f'{counted.count(w)} {w}' for w in words)}."
-    nothing = counted.count(None)
-    if nothing:
-        yield f"Nothing to compare in {nothing}."
+    counts = Counter(row.verdict for row in judged)
+    words: list[Verdict] = ["reached", "equal within the spread", "missed"]
+    words += [_ONE_ROUND] * (_ONE_ROUND in counts)
+    yield f"Of {len(judged)} targets: {show.listed(f'{counts[w]} {w}' for w in words)}."
+    if counts[NOTHING]:
+        yield f"Nothing to compare in {counts[NOTHING]}."
     yield from _failures(one)
     yield ""
     yield "Commands of the first round:"
@@ -490,18 +501,19 @@ def _failures(one: Campaign) -> Iterator[str]:
         yield from (f"- {failure.sentence}" for failure in one.manifest.failures)
 
 
-def _cells(row: Row, tools: Sequence[str]) -> Iterator[str]:
+def _cells(row: Row, tools: Sequence[str]) -> list[str]:
     case = row.comparison
-    yield case.name
-    yield case.unit
-    yield "not measured" if row.ours is None else _values(row.ours, own=True)
-    for tool in tools:
-        yield _of_tool(row, tool)
-    yield _ratio(row)
-    target = case.target
-    yield "none" if target is None else f"{'>=' if case.higher_is_better else '<='} {target:.2f}"
-    yield _verdict_cell(row)
-    yield case.note
+    side = ">=" if case.higher_is_better else "<="
+    return [
+        case.name,
+        case.unit,
+        "not measured" if row.ours is None else _values(row.ours, own=True),
+        *(_of_tool(row, tool) for tool in tools),
+        _ratio(row),
+        "none" if case.target is None else f"{side} {case.target:.2f}",
+        "**missed**" if row.verdict == "missed" else row.verdict,
+        case.note,
+    ]
 
 
 def _of_tool(row: Row, tool: str) -> str:
@@ -522,11 +534,3 @@ def _ratio(row: Row) -> str:
         return ""
     width = row.half_width
     return f"{row.ratio:.3f} ± {'unknown' if width is None else f'{width:.4f}'}"
-
-
-def _verdict_cell(row: Row) -> str:
-    if row.ratio is None:
-        return "nothing to compare"
-    if row.verdict is None:
-        return "not judged"
-    return "**missed**" if row.verdict == "missed" else row.verdict

@@ -64,7 +64,7 @@ _BOX_WIDTH, _BOX_HEIGHT, _DOMAIN, _HOST, _BETWEEN, _LINE = 34, 28, 34, 50, 176, 
 _WIDEST, _HOST_WIDTH, _NARROWEST = 8.0, 3.0, 84
 
 
-#: The most orders of devices to try; a node with more orders is drawn in numerical order.
+#: The most orders of devices to try.
 _MOST_ORDERS = 5000
 
 #: The location of a mark: a pair's link, a device's link to the host by its number, a device, or a
@@ -356,13 +356,10 @@ def rows_of(node: NodeModel) -> tuple[tuple[int, ...], ...]:
 
     Of all such orders it is the first one with the shortest links.
     """
-    count = len(node.devices)
     if not node.links:
-        return _split(range(count))
-    orders = list(islice(_orders(node), _MOST_ORDERS + 1))
-    if len(orders) > _MOST_ORDERS:
-        return _split(range(count))
-    return min((_split(order) for order in orders), key=lambda rows: _length(node, rows))
+        return _split(range(len(node.devices)))
+    orders = islice(_orders(node), _MOST_ORDERS)
+    return min(map(_split, orders), key=lambda rows: _length(node, rows))
 
 
 def _split(order: Sequence[int]) -> tuple[tuple[int, ...], ...]:
