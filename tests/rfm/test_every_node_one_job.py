@@ -192,7 +192,7 @@ def test_the_file_says_how_each_node_ended(ended):
         "node5": (None, nodes["node5"].said),
     }
     assert re.fullmatch(
-        r"node5 was DOWN\S* and removed from the job \(fan 3 is broken\), so nothing was started "
+        r"node5 was DOWN\S* \(fan 3 is broken\) and removed from the job, so nothing was started "
         r"on it\.",
         nodes["node5"].said,
     )

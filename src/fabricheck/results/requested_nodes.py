@@ -68,6 +68,11 @@ class RequestedNode(StrictModel):
     status: int | None = None
     said: str | None = None
 
+    @property
+    def reported(self) -> str:
+        """The state that the scheduler reported, with its reason."""
+        return f"{self.state} ({self.because})" if self.because else str(self.state)
+
 
 class RequestedNodes(StrictModel):
     """All nodes of a session, by the scheduler's name.

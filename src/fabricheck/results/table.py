@@ -852,7 +852,7 @@ def nodes(
     system, _, partition = (requested.partition or "").partition(":")
     common = {"session_start": requested.started} | _of_session(session)
     for name, node in requested.measured.items():
-        state = node.state and f"{node.state}{f' ({node.because})' if node.because else ''}"
+        state = node.state and node.reported
         yield Node(
             **common,
             node=name,

@@ -116,9 +116,8 @@ def cancel_if_blocked(
     for one, nodes in lost.items():
         if isinstance(one.exception, JobBlockedError) and nodes[0] in found:
             node = found[nodes[0]]
-            because = f" ({node.because})" if node.because else ""
             said = (
-                f"node {nodes[0]} is {node.state}{because}: the job would have waited for it and "
+                f"node {nodes[0]} is {node.reported}: the job would have waited for it and "
                 "was cancelled"
             )
             reframe_internals.set_failed(one, JobBlockedError(said, one.jobid))
@@ -517,6 +516,5 @@ def _described(requested: Mapping[str, RequestedNode]) -> str:
     """Describe nodes with their state and reason; nodes with equal text are grouped."""
     alike: dict[str, list[str]] = {}
     for name, node in requested.items():
-        because = f" ({node.because})" if node.because else ""
-        alike.setdefault(f"{node.state}{because}", []).append(name)
+        alike.setdefault(node.reported, []).append(name)
     return ", ".join(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())

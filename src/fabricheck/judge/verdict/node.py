@@ -430,8 +430,7 @@ def _as_requested(requested: RequestedNode | None) -> str:
     if requested.said:
         return f": {requested.said.rstrip('.')}"
     if requested.state:
-        because = f" ({requested.because})" if requested.because else ""
-        return f", which the scheduler called {requested.state}{because} when the session began"
+        return f", which the scheduler called {requested.reported} when the session began"
     return ""
 
 

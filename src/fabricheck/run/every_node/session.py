@@ -125,8 +125,7 @@ def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
     said = None
     if down or not in_job:
         taken = "" if in_job else " and removed from the job"
-        because = f" ({node.because})" if node.because else ""
-        said = f"{name} was {node.state}{taken}{because}, so nothing was started on it."
+        said = f"{name} was {node.reported}{taken}, so nothing was started on it."
     return node.model_copy(update={"results": name, "said": said})
 
 
