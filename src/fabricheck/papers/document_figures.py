@@ -60,11 +60,11 @@ def counterparts(ours: Sequence[Shown], coverage: Iterable[Coverage]) -> list[Co
     :param coverage: the experiments, whose sentence is the reason for a missing figure.
     """
     rows = {row.experiment.id: row for row in coverage}
-    found = []
-    for theirs in figures():
-        here = tuple(shown for shown in ours if _shows(shown, theirs))
-        found.append(Counterpart(theirs, here, "" if here else _why_not(theirs, ours, rows)))
-    return found
+    return [
+        Counterpart(theirs, here, "" if here else _why_not(theirs, ours, rows))
+        for theirs in figures()
+        for here in [tuple(shown for shown in ours if _shows(shown, theirs))]
+    ]
 
 
 def _shows(ours: Shown, theirs: DocumentFigure) -> bool:

@@ -29,7 +29,7 @@ from fabricheck.references.entries import Entry, entry_of, said
 from fabricheck.references.stated import References
 
 #: Effects by which the new references accept values that fail at present.
-LOOSER = ("looser", "lifted")
+_LOOSER = ("looser", "lifted")
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ class Change:
         )
 
 
-def change_of(check: str, metric: str, present: Entry | None, entry: Entry, why: str) -> Change:
+def _change_of(check: str, metric: str, present: Entry | None, entry: Entry, why: str) -> Change:
     """Return the change of a metric's entry, with its effect."""
     if present is None:
         return Change(check, metric, None, entry, why, "new")
@@ -166,7 +166,7 @@ def propose(
             elif metric not in counts and entry[3] != "count":
                 notes.append(f"{check} {metric}: {said(entry)} stays ({why}).")
             else:
-                changes.append(change_of(check, metric, entry_of(old.get(metric)), entry, why))
+                changes.append(_change_of(check, metric, entry_of(old.get(metric)), entry, why))
         replaced = counts.keys() & present.stated(check, partition).keys()
         if replaced:
             notes.append(
@@ -234,7 +234,7 @@ def _looser(changes: Sequence[Change]) -> list[str]:
 
     When a calibration is repeated, many entries become looser by a thousandth.
     """
-    found = [change for change in changes if change.effect in LOOSER]
+    found = [change for change in changes if change.effect in _LOOSER]
     return [change.sentence for change in sorted(found, key=lambda change: -change.slack)]
 
 
@@ -306,12 +306,12 @@ def transfer(folder: Path, like: str, partition: str) -> Proposal:
                 entry, why = given[metric]
                 taken.append((check, metric))
                 why = why if why != "rule" else f"measured on {like}"
-                changes.append(change_of(check, metric, before, entry_of(entry) or before, why))
+                changes.append(_change_of(check, metric, before, entry_of(entry) or before, why))
             elif before[3] != "count":
                 why = "depends on the number of devices"
                 why = why if metric in given else f"not measured on {like}"
                 entry = _without(references, check, partition, metric)
-                changes.append(change_of(check, metric, before, entry, why))
+                changes.append(_change_of(check, metric, before, entry, why))
     if not changes:
         raise NotFoundError(
             f"The reference files in {folder} list no metric of {partition} that {like} has: "

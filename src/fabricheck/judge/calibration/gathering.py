@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -84,7 +84,7 @@ def value_of(
     decisive = [
         series for series in transfers if (series["unit"], series["median"]) == (metric.unit, value)
     ]
-    half_width = _median([series["relative_half_width"] for series in decisive])
+    half_width = reduced(statistics.median, (series["relative_half_width"] for series in decisive))
     if metric.unit == "%":
         return Value(value, metric.unit, half_width, bound=_WHOLE)
     chosen = decisive or transfers
@@ -113,7 +113,7 @@ def middle(values: Sequence[Value]) -> Value:
 
     An impossible value is kept, so that the median does not hide it.
     """
-    half_width = _median([value.half_width for value in values])
+    half_width = reduced(statistics.median, (value.half_width for value in values))
     false = next((value for value in values if value.impossible), None)
     if false is not None:
         return replace(false, half_width=half_width)
@@ -121,9 +121,10 @@ def middle(values: Sequence[Value]) -> Value:
     return replace(values[0], value=value, half_width=half_width)
 
 
-def _median(values: Sequence[float | None]) -> float | None:
-    known = [value for value in values if value is not None]
-    return statistics.median(known) if known else None
+def reduced(reduce: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
+    """Reduce the values that are known and finite, or return None without any."""
+    known = [value for value in values if value is not None and math.isfinite(value)]
+    return reduce(known) if known else None
 
 
 #: The parts of a document that are kept. Samples are dropped: those of some hundred nodes would

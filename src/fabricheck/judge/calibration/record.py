@@ -16,7 +16,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.judge.calibration import rule
-from fabricheck.judge.calibration.gathering import Run, Value
+from fabricheck.judge.calibration.gathering import Run, Value, reduced
 from fabricheck.references.calibrated import (
     Group,
     MetricRecord,
@@ -114,7 +114,6 @@ def _metric(
     by_campaign = _groups(zip(when, values.values(), strict=True))
     medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))
-    widths = [value.half_width for _, value in found if value.half_width is not None]
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
     bounds = [value.bound.value for _, value in found if value.bound is not None]
     return MetricRecord(
@@ -133,7 +132,7 @@ def _metric(
         max=max(values.values()),
         campaigns=by_campaign,
         between_campaigns=between,
-        within_run=statistics.median(widths) if widths else None,
+        within_run=reduced(statistics.median, (value.half_width for _, value in found)),
         tolerance=outcome.tolerance,
         by_devices=_groups(zip(of, values.values(), strict=True)) if several else None,
         excluded=list(outcome.excluded),
@@ -269,9 +268,11 @@ def noises(record: Record) -> Iterator[Noise]:
             check,
             unit,
             len(found),
-            _known(statistics.median, (metric_record.within_run for metric_record in found)),
-            _known(statistics.median, (between_sessions(metric_record) for metric_record in found)),
-            _known(max, (metric_record.between_campaigns for metric_record in found)),
+            reduced(statistics.median, (metric_record.within_run for metric_record in found)),
+            reduced(
+                statistics.median, (between_sessions(metric_record) for metric_record in found)
+            ),
+            reduced(max, (metric_record.between_campaigns for metric_record in found)),
         )
 
 
@@ -283,8 +284,3 @@ def between_sessions(metric: MetricRecord) -> float | None:
         if group.n >= MIN_SESSIONS_PER_CAMPAIGN and 0 < group.median < math.inf
     ]
     return statistics.median(spreads) if spreads else None
-
-
-def _known(reduce: Callable[[list[float]], float], values: Iterable[float | None]) -> float | None:
-    known = [value for value in values if value is not None and math.isfinite(value)]
-    return reduce(known) if known else None

@@ -195,12 +195,16 @@ def attribute(document: ResultDocument) -> Attribution:
         [*elsewhere.values(), *missing(document, rounds, (apart, together), elsewhere)],
         2 * MOST_SENTENCES,
     )
+    suspects = [
+        (nic["node"], ALL if nic["nic"] is None else nic["nic"]) for nic in rounds["suspects"]
+    ]
     seen = {node for round_ in rounds["rounds"] for pair in round_["pairs"] for node in pair}
     found = Attribution(
         named=(),
         nodes=len(seen),
         nics=sum(len(rounds["nodes"][node]["nics"]) for node in seen),
         rounds=len(rounds["rounds"]),
+        suspects=tuple(end_name(rounds, end) for end in suspects),
     )
     if len(seen) < FEWEST_NODES:
         why = (
@@ -210,14 +214,9 @@ def attribute(document: ResultDocument) -> Attribution:
         return replace(found, open=(*incomplete, why))
     if not apart.logs:
         return replace(found, open=(*incomplete, "No rate was measured."))
-    suspects = [
-        (nic["node"], ALL if nic["nic"] is None else nic["nic"]) for nic in rounds["suspects"]
-    ]
     suspected = {node for node, _ in suspects}
     low = {(one, other) for one, other in rounds["low_pairs"]}
     of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
-    named = tuple(end_name(rounds, end) for end in suspects)
-    found = replace(found, spread=of_nics.spread, suspects=named)
     found, at_fault = _with_names(found, rounds, of_nics, of_nodes)
     found = _with_pairs(found, rounds, of_nics, apart, at_fault)
     least = found.least or 0.0
@@ -263,9 +262,11 @@ def _with_names(
     left = {end: its for end, its in low.items() if end not in of_switch}
     named = list(_nodes(rounds, left, confirmed))
     whole = {endpoint.node for endpoint in named}
-    for end in ends:
-        if end in confirmed and end in left and rounds["nodes"][end[0]]["node"] not in whole:
-            named.append(_named(rounds, end, low[end]))
+    named += [
+        _named(rounds, end, low[end])
+        for end in ends
+        if end in confirmed and end in left and rounds["nodes"][end[0]]["node"] not in whole
+    ]
     at_fault = of_switch | {
         end for end in left if end in confirmed or rounds["nodes"][end[0]]["node"] in whole
     }
@@ -280,14 +281,15 @@ def _with_names(
     at_fault |= {end for end, its in more.items() if its.confirmed}
     sentences += _unconfirmed(rounds, more, at_fault)
     named.sort(key=lambda endpoint: -endpoint.loss)
-    names = replace(
+    found = replace(
         found,
         named=tuple(named),
         switches=tuple(switches),
         open=tuple(sentences),
+        spread=apart.spread,
         least=1 - math.exp(-rule.limit(apart.typical_error)),
     )
-    return names, at_fault
+    return found, at_fault
 
 
 class _Rule:

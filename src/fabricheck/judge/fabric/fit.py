@@ -519,17 +519,16 @@ def elsewhere_of(document: ResultDocument, rounds: RoundsMember) -> dict[End, st
     if not ways:
         return {}
     transport, provider = ways.most_common(1)[0][0]
-    found: dict[End, str] = {}
-    for (index, position), its in used.items():
-        if its is None or its["transport"] is None:
-            continue
-        if its["transport"] != transport or its["provider"] not in (provider, None):
-            node = rounds["nodes"][index]
-            found[index, position] = (
-                f"Messages of rank {node['ranks'][position]} of {node['node']} left it by "
-                f"{_way(its)}, unlike those of most ranks: its rates are left out."
-            )
-    return found
+    return {
+        (index, position): (
+            f"Messages of rank {node['ranks'][position]} of {node['node']} left it by {_way(its)}, "
+            "unlike those of most ranks: its rates are left out."
+        )
+        for (index, position), its in used.items()
+        if its is not None and its["transport"] is not None
+        if its["transport"] != transport or its["provider"] not in (provider, None)
+        for node in [rounds["nodes"][index]]
+    }
 
 
 def _way(its: RankNetwork) -> str:
