@@ -10,9 +10,9 @@ import pytest
 import factories
 from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.evidence import session_verdict
-from fabricheck.judge.verdict.scheduler import drain_lines
 from fabricheck.node import load, node_directory
 from fabricheck.papers.claims import CLAIMS, evaluate
+from fabricheck.report.scheduler import drain_lines
 from fabricheck.results import reading
 from fabricheck.results.document import load as load_document
 from fabricheck.results.folder import ResultsFolder

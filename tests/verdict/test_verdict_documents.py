@@ -12,7 +12,8 @@ import factories
 import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.judge.verdict import evidence, model, scheduler
+from fabricheck.judge.verdict import evidence, model
+from fabricheck.report import scheduler
 from full_disk import files_of_at_most
 
 SIMULATED = model.SimulatedNode(partition="a:b", node_model=None, overlay=None)

@@ -9,10 +9,11 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import evidence, model, scheduler
+from fabricheck.judge.verdict import evidence, model
 from fabricheck.judge.verdict.evidence import Judged, Run
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
 from fabricheck.references import calibrated
+from fabricheck.report import scheduler
 from fabricheck.results import observed
 
 CHECK = (made.WHERE, "builtin", "stream_local")

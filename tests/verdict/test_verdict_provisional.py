@@ -8,9 +8,10 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import evidence, scheduler
+from fabricheck.judge.verdict import evidence
 from fabricheck.references import calibrated
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
+from fabricheck.report import scheduler
 from fabricheck.results import observed
 
 OTHER = "cluster:more"

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import factories
 import verdict_sessions as made
-from fabricheck.judge.verdict import evidence, scheduler
+from fabricheck.judge.verdict import evidence
+from fabricheck.report import scheduler
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 
 ALONE = made.good("stream_local", node="node1")

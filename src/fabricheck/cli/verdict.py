@@ -15,8 +15,9 @@ from fabricheck.core import nodelists, show
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of, listed
-from fabricheck.judge.verdict import evidence, judging, model, scheduler
+from fabricheck.judge.verdict import evidence, judging, model
 from fabricheck.judge.verdict.model import Row, Verdict, by_label
+from fabricheck.report import scheduler
 from fabricheck.results import reading
 from fabricheck.site import sets
 

@@ -314,11 +314,9 @@ def _why_not(
         return str(reasons[0])
     if results is None or not results.sessions:
         return "no session yet"
-    why = "not selected"
-    if not able:
-        why = "no partition of the sites has what it needs"
-        if able is None:
-            why = "not selected, or no partition has what it needs"
+    lacking = "no partition of the sites has what it needs"
+    unknown = "not selected, or no partition has what it needs"
+    why = "not selected" if able else unknown if able is None else lacking
     return f"not in session {results.name}: {why}"
 
 

@@ -16,9 +16,10 @@ from fabricheck.core.nodelists import folded, titled
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.peers import LEAST, away
-from fabricheck.judge.verdict import evidence, model, node, scheduler
+from fabricheck.judge.verdict import evidence, model, node
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
+from fabricheck.report import scheduler
 from fabricheck.report.experiments import Reference, Row, experiment_rows, references_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed

@@ -19,10 +19,10 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.peers import FEWEST, unlike
-from fabricheck.judge.verdict import scheduler
 from fabricheck.judge.verdict.model import NodeVerdict, by_label
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.references.stated import REDUCED
+from fabricheck.report import scheduler
 from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.findings import first_reason, is_of
 from fabricheck.results.observed import Observed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -239,17 +239,6 @@ class Attempt:
         row = table.check_row(None, self.case, self.entry)
         return {metric.metric: metric for metric in table.metrics(row)}
 
-    def is_far_behind_peers(self, metric: str | None) -> bool:
-        """Whether a metric missed its reference by a member far behind its peers, and the state
-        shows that nobody else used node or device.
-        """
-        found = self.metrics.get(metric or "")
-        if found is None or found.reduce != "peers" or self.document is None:
-            return False
-        missed = any((it.rule.name, it.metric) == ("reference", metric) for it in self.findings)
-        watched = state.shows_others(self.document) or self.document["clock"] == "simulated"
-        return missed and watched and found.value is not None and found.value <= FAR_BEHIND_PEERS
-
     def _statement(self, metric: Metric, reached: str = "") -> str:
         """Return the sentence on a missed limit: the place, the value and the limit."""
         where = "the check"
@@ -265,7 +254,12 @@ class Attempt:
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
         found = self._measured("reference", self._statement(metric), name, devices)
-        found = replace(found, devices=frozenset(devices or ()))
+        watched = self.document is not None and (
+            state.shows_others(self.document) or self.document["clock"] == "simulated"
+        )
+        percent = metric.value if metric.reduce == "peers" and watched else None
+        far = percent is not None and percent <= FAR_BEHIND_PEERS
+        found = replace(found, devices=frozenset(devices or ()), far_behind_peers=far)
         if found.rule.name != "reference" or not series or metric.value is None:
             return found
         if (metric.least, metric.most) == (None, None) or (
@@ -440,14 +434,11 @@ def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) 
                 reasons.append(finding("varies", sentence, attempt.check, found.metric))
             else:
                 reasons.append(replace(found, status=beside or found.status))
-    far = {
-        metric
-        for metric in {reason.metric for reason in reasons if reason.rule.name == "reference"}
-        if sum(attempt.is_far_behind_peers(metric) for attempt in since) >= TIMES
-    }
+    ways = (found.way for attempt in since for found in attempt.findings if found.far_behind_peers)
+    times_far = Counter(ways)
     reasons = [
         replace(reason, rule=RULES["peers"])
-        if reason.rule.name == "reference" and reason.metric in far
+        if reason.rule.name == "reference" and times_far[reason.way] >= TIMES
         else reason
         for reason in reasons
     ]

@@ -10,7 +10,7 @@ firmware that is not the same on all, are said too.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import fabricheck
@@ -162,10 +162,11 @@ def _decided(
             update={"reasons": reasons, "status": status, "provisional": held}
         )
     may_drain = verdict.status in FAILED and not nodelists.is_several(verdict.node)
-    drain = _drain(Judged(verdict, judged.runs), others) if may_drain else None
+    alike = others.all_alike(judged.runs)
+    drain = _drain(Judged(verdict, judged.runs), others, alike) if may_drain else None
     found: dict[str, object] = {"drain": drain}
     if verdict.kind == "measured":
-        found["all_alike"] = others.all_alike(judged.runs)
+        found["all_alike"] = alike
         found["caveats"] = [*verdict.caveats, *caveats]
     return verdict.model_copy(update=found)
 
@@ -188,8 +189,11 @@ def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.R
     return reason
 
 
-def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
-    """Return what speaks for and against draining a failed node: its best evidence."""
+def _drain(judged: Judged, others: _Cohorts, alike: Collection[model.AllAlike]) -> model.Drain:
+    """Return what speaks for and against draining a failed node: its best evidence.
+
+    :param alike: what all nodes failed by as this one did.
+    """
     verdict = judged.verdict
     known: dict[model.Doubt, bool] = {
         "simulated": verdict.kind == "simulated",
@@ -198,6 +202,8 @@ def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
         "not-scheduled": not verdict.scheduled,
     }
     of_node = [doubt for doubt, holds in known.items() if holds]
+    # All of several nodes lost something: they are another kind of machine.
+    lack_alike = any(each.rule == "lost" and each.nodes >= SEVERAL for each in alike)
     found = []
     for reason in verdict.reasons:
         evidence = RULES[reason.rule].evidence
@@ -206,7 +212,7 @@ def _drain(judged: Judged, others: _Cohorts) -> model.Drain:
         doubts = [*of_node]
         if evidence == "contrast":
             doubts += _doubts_of_contrast(reason, judged, others)
-        elif reason.rule == "lost" and others.lack_alike(judged.runs):
+        elif reason.rule == "lost" and lack_alike:
             doubts.append("all-alike")
         drain = model.Drain(
             live=not doubts,
@@ -272,15 +278,6 @@ class _Cohorts:
         if alike > max(1, FEW * len(cohort)):
             found.append("all-alike" if alike == len(cohort) else "many-alike")
         return found
-
-    def lack_alike(self, runs: Iterable[Run]) -> bool:
-        """Whether all of several nodes lost something, as another kind of machine does."""
-        lost = [run for run in runs if _fails_by(run, "lost")]
-        cohorts = [self._nodes[run.check, run.software] for run in lost]
-        return any(
-            len(nodes) >= SEVERAL and all(_fails_by(other, "lost") for other in nodes.values())
-            for nodes in cohorts
-        )
 
     def all_alike(self, runs: Iterable[Run]) -> list[model.AllAlike]:
         """Return what all nodes, several, that ran a check of these runs failed by."""

@@ -344,6 +344,7 @@ class Finding:
     the node where the same software does not show it elsewhere. devices: those that decided a
     missed limit; empty where they are unknown. causes: the keys of the causes that it names. place:
     of a difference from the node model. stands_for: the findings that it tells of, as their number.
+    far_behind_peers: whether a member is, while nobody else is known to have used node or device.
     """
 
     rule: Rule
@@ -357,6 +358,7 @@ class Finding:
     partition: str | None = None
     place: Place | None = None
     stands_for: int = 1
+    far_behind_peers: bool = False
 
     @property
     def way(self) -> Way:

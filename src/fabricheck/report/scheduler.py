@@ -42,9 +42,9 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
         if drain is None or "all-alike" in drain.doubts:
             continue
         if not SLURM_NAME.fullmatch(row.node):
-            lines.append(f"# no name of a node of Slurm: {plain(row.node)}")
+            lines.append(f"# no name of a node of Slurm: {_plain(row.node)}")
             continue
-        why = plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
+        why = _plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
         line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{why}"'
         doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
         lines.append(line if drain.live else f"# {doubts}: {line}")
@@ -92,6 +92,6 @@ def to_run_again(verdict: model.Verdict) -> list[str]:
     ]
 
 
-def plain(text: str) -> str:
+def _plain(text: str) -> str:
     """Return a text without characters that a shell or a terminal interprets."""
     return _NOT_PLAIN.sub("?", " ".join(text.replace("'", "").replace('"', "").split()))
