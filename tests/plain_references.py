@@ -20,7 +20,7 @@ def in_plain_form(found: References, check: str, *keys: str) -> dict[str, dict[s
                 else {"limit": entry, "source": source}
                 for metric, entry in entries.items()
             }
-            for key, entries in found.table(check).items()
+            for key, entries in found.tables[check].items()
             if key in keys or not keys
         }
     }

@@ -131,7 +131,7 @@ class Suite:
         lines = []
         for check in [one for one, name in found.file_of.items() if name == file.name]:
             lines.append(f"{check}:\n")
-            for key, entries in found.table(check).items():
+            for key, entries in found.tables[check].items():
                 lines.append(f"  {key}:\n")
                 lines += [f"    {metric}: {said(entry)}\n" for metric, entry in entries.items()]
         file.write_text("".join(lines))

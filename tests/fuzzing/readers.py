@@ -43,14 +43,7 @@ from fabricheck.node import load
 from fabricheck.node.overlay import apply_overlay, read_overlay
 from fabricheck.papers import fidelity_plan
 from fabricheck.references import calibrated, entries, published, rules, stated
-from fabricheck.results import (
-    archive,
-    document,
-    metric_records,
-    requested_nodes,
-    session,
-    session_checks,
-)
+from fabricheck.results import archive, document, metric_records, requested_nodes, session
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
 from fabricheck.run.every_node import session as node_session
@@ -538,7 +531,7 @@ def _files_of_json() -> Iterator[Reader]:
                  plain_json)  # fmt: skip
 
     def checks(path: Path) -> Mapping[Any, Any]:
-        every = session_checks.of_session([path.parent])
+        every = session.checks_of([path.parent])
         found = {name: one.model_dump(exclude_unset=True) for name, one in every.items()}
         return dict(leaves(found, ("partitions",)))
 

@@ -22,7 +22,7 @@ def stated() -> References:
 
 
 CHECKS = [check for check, file in stated().file_of.items() if file == FILE]
-KEYS = list(stated().table(CHECKS[0]))
+KEYS = list(stated().tables[CHECKS[0]])
 
 
 def rows(key: str, partition: str | None = None) -> list[listing.Row]:

@@ -450,7 +450,7 @@ def test_bounds_have_their_reason():
 def test_every_partition_and_set_says_where_its_references_are_from():
     found = stated()
     told = {(found.file_of[check], key) for check, key, _ in found.sources}
-    stand = {(found.file_of[check], key) for check in found.file_of for key in found.table(check)}
+    stand = {(found.file_of[check], key) for check in found.file_of for key in found.tables[check]}
     assert stand - told == set()
 
 
@@ -540,7 +540,7 @@ def in_both(found: References) -> Iterator[str]:
     A count is never calibrated.
     """
     for check in found.file_of:
-        for key in found.table(check):
+        for key in found.tables[check]:
             stated = found.stated(check, key)
             for metric in stated.keys() & found.calibrated(check, key).keys():
                 yield f"{check} {metric} of {key}"

@@ -147,10 +147,6 @@ class References:
         files = sorted(self.folder.glob(f"{TRANSFERS}/*.yaml"))
         return {transfer.partition: transfer for transfer in map(calibrated.read_transfer, files)}
 
-    def table(self, check: str) -> Mapping[str, Mapping[str, Any]]:
-        """Return the file's references of a check by partition or set; empty without a file."""
-        return self.tables.get(check, {})
-
     @property
     def sets(self) -> list[str]:
         """The names of its sets of references."""
@@ -159,12 +155,12 @@ class References:
 
     def key(self, check: str, partition: str, named: str | None) -> str | None:
         """Return the key of a partition's entries in the files: its name, its set, else `ANY`."""
-        table = self.table(check)
+        table = self.tables.get(check, {})
         return next((one for one in (partition, named, ANY) if one in table and one), None)
 
     def stated(self, check: str, key: str | None) -> Mapping[str, Any]:
         """Return the entries of the check's file under a key, by metric."""
-        return self.table(check).get(key or "") or {}
+        return self.tables.get(check, {}).get(key or "") or {}
 
     def entries(self, check: str, partition: str, named: str | None = None) -> dict[str, Any]:
         """Return the entries of a check in a partition by metric.
@@ -181,7 +177,7 @@ class References:
     ) -> dict[str, tuple[Sequence[Any], Record]]:
         """Return by metric the calibrated entries that apply, each with its record."""
         stated = self.stated(check, self.key(check, partition, named))
-        own = partition in self.table(check)
+        own = partition in self.tables.get(check, {})
         return {
             metric: (entry, record)
             for metric, (entry, record) in self._given(check, partition).items()
@@ -281,7 +277,7 @@ class References:
         records = [calibrated.read(path) for path in sorted(self.folder.glob(f"{FOLDER}/*.yaml"))]
         names = [*(one.partition for one in records), *self.transfers]
         for check in self.file_of:
-            for key in dict.fromkeys([*self.table(check), *names]):
+            for key in dict.fromkeys([*self.tables.get(check, {}), *names]):
                 for metric, entry in self.entries(check, key).items():
                     yield check, key, metric, entry
 

@@ -18,9 +18,8 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
-from fabricheck.results import session_checks
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.session import Session
+from fabricheck.results.session import CHECKS_FILE, Session
 from fabricheck.site import software
 
 #: Fields of a case that name a folder, and the part of the results folder that it is in.
@@ -73,8 +72,8 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
         every = [output for _, session in sessions for output in session.outputs]
         for outputs in [one for one in every if (one / software.FOLDER).is_dir()][:1]:
             shutil.copytree(outputs / software.FOLDER, target / "output" / software.FOLDER)
-        for outputs in [one for one in every if (one / session_checks.NAME).is_file()][:1]:
-            shutil.copy(outputs / session_checks.NAME, target / "output")
+        for outputs in [one for one in every if (one / CHECKS_FILE).is_file()][:1]:
+            shutil.copy(outputs / CHECKS_FILE, target / "output")
         (target / "reports").mkdir(parents=True)
     except (OSError, shutil.Error) as error:
         raise NotFoundError(f"{target} cannot be written: {error}") from None

@@ -19,8 +19,7 @@ from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import has_runtime
-from fabricheck.results.session import Case
-from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.results.session import Case, PartitionChecks
 from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions, this_machine
 

@@ -18,7 +18,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several
 from fabricheck.core.show import listed
 from fabricheck.core.text import moment
-from fabricheck.results import archive, requested_nodes, session_checks
+from fabricheck.results import archive, requested_nodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import (
     ResultsFolder,
@@ -28,8 +28,7 @@ from fabricheck.results.folder import (
 )
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.results.session import Case, Session
-from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.results.session import Case, PartitionChecks, Session, checks_of
 from fabricheck.results.table import (
     Check,
     Metric,
@@ -561,7 +560,7 @@ def of_session(
     recorded: Mapping[str, PartitionChecks] = {}
     problems = [Problem(sentence) for sentence in session.lacking]
     try:
-        recorded = session_checks.of_session(session.outputs)
+        recorded = checks_of(session.outputs)
     except InvalidInputError as error:
         problems.insert(0, Problem(str(error)))
     source = Source(folder.path, session, folder.node, requested, of_job, recorded)

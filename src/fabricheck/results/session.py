@@ -1,7 +1,8 @@
 """Sessions: what ran, where, and with which result, from ReFrame's run reports.
 
 First the form of the reports: the fields that are read here. It follows ReFrame 4.10 (data version
-4.2); other fields may have any form.
+4.2); other fields may have any form. At the end what a report lacks: the checks that a session
+could select on each partition.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -23,9 +24,13 @@ from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, V
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.nodelists import folded
-from fabricheck.core.text import printable, read_text
+from fabricheck.core.show import listed
+from fabricheck.core.text import count, printable, read_text
 from fabricheck.core.vocabulary import EXPERIMENTS
+from fabricheck.core.whole_files import write_whole
+from fabricheck.results.requested_nodes import Moment
 from fabricheck.site import sets
 
 #: Latest time that every calendar can represent, in seconds since the epoch: 31 December 9998.
@@ -536,3 +541,86 @@ def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterat
         if present == recorded:
             return
     yield recorded
+
+
+# A report lists only what ran. So the session guard writes the checks of all partitions beside the
+# results before anything is measured, and names those that are lost. A verdict compares the checks
+# that ran with them.
+
+#: The file, in the folder of a session's outputs.
+CHECKS_FILE = "checks.json"
+
+
+class PartitionChecks(StrictModel):
+    """The checks of a partition.
+
+    checks: by class name the tags of each. lost: by name of a check, or of an experiment without
+    one, why it should be there. ran: those that ran, in this session or an earlier one. plain:
+    tests of ReFrame alone, which other sessions may lack. without_value: by check that passed its
+    performance variables without a value; ReFrame only warns of them.
+    """
+
+    checks: Mapping[str, Sequence[str]]
+    lost: Mapping[str, str] = {}
+    ran: Sequence[str] = ()
+    plain: Sequence[str] = ()
+    without_value: Mapping[str, Sequence[str]] = {}
+
+    def valueless(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each check that passed without a value."""
+        for name, metrics in self.without_value.items():
+            yield f"{name} on {where} passed without a value of {listed(metrics)}."
+
+    def losses(self, where: str) -> Iterator[str]:
+        """Yield one sentence for each reason why the partition lost checks.
+
+        :param where: ``system:partition``.
+        """
+        for why, names in grouped((why, name) for name, why in self.lost.items()).items():
+            yield f"{where} lost {count(len(names), 'check')}: {listed(names)}, {why}."
+
+    def of_set(self, name: str | None) -> list[str]:
+        """Return the checks of a set; none without a set."""
+        return [check for check, tags in self.checks.items() if name in tags]
+
+
+class SessionChecks(StrictModel):
+    """The checks of a session's partitions, by ``system:partition``."""
+
+    form: Literal["fabricheck-checks-1"] = "fabricheck-checks-1"
+    written: Moment
+    partitions: Mapping[str, PartitionChecks]
+
+
+def write_checks(outputs: Path, checks: SessionChecks) -> None:
+    """Write the record of a session.
+
+    :param outputs: the folder of its outputs.
+    :raises NotFoundError: when it cannot be written.
+    """
+    outputs.mkdir(parents=True, exist_ok=True)
+    write_whole(outputs / CHECKS_FILE, checks.model_dump_json() + "\n")
+
+
+def checks_of(outputs: Iterable[Path]) -> Mapping[str, PartitionChecks]:
+    """Return the checks of a session's partitions; empty without a record.
+
+    :param outputs: the folders where its outputs may be, in order.
+    :raises InvalidInputError: when the record cannot be read.
+    """
+    for folder in outputs:
+        if (folder / CHECKS_FILE).is_file():
+            return read_model(folder / CHECKS_FILE, SessionChecks).partitions
+    return {}
+
+
+def last_checks(results: Path, where: str) -> SessionChecks | None:
+    """Return the last record of a partition in a results folder; None without one.
+
+    :param where: ``system:partition``.
+    :raises InvalidInputError: when it, or a later one, cannot be read.
+    """
+    # The names of the folders begin with the start of the session.
+    paths = sorted(results.glob(f"output/*/{CHECKS_FILE}"), reverse=True)
+    records = (read_model(path, SessionChecks) for path in paths)
+    return next((record for record in records if where in record.partitions), None)

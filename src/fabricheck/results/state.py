@@ -69,17 +69,6 @@ class NamedDevice:
         return f"{self.index} ({self.pci_address})" if self.pci_address else str(self.index)
 
 
-@dataclass(frozen=True)
-class Controller:
-    """A memory controller of the host by its name, as ``mc8 (MI200)``."""
-
-    name: str
-
-    def text(self, address: bool = True) -> str:
-        """Return ``memory controller mc8 (MI200)``."""
-        return f"memory controller {self.name}"
-
-
 class When(Flag):
     """When something was seen: in the snapshot before or after the run, or during the run."""
 
@@ -280,13 +269,13 @@ _BY = {
 class Errors(Cause):
     """Errors of a device, or of host memory, counted during the run.
 
-    what: ``uncorrected memory error``, ``corrected memory error``, ``PCIe replay``, ``link error``.
-    links: the links that had them.
+    device: the device, or ``memory controller mc8 (MI200)``. what: ``uncorrected memory error``,
+    ``corrected memory error``, ``PCIe replay``, ``link error``. links: the links that had them.
     """
 
     SAME = ("device", "what")
 
-    device: NamedDevice | Controller
+    device: NamedDevice | str
     what: str
     number: int
     links: tuple[int, ...] = ()
@@ -295,7 +284,8 @@ class Errors(Cause):
         """Return ``device 3 (...) had 2 new uncorrected memory errors meanwhile``."""
         on = f" on {numbered('link', self.links)}" if self.links else ""
         errors = count(self.number, f"new {self.what}")
-        return f"{self.device.text(address)} had {errors}{on} meanwhile"
+        who = self.device if isinstance(self.device, str) else self.device.text(address)
+        return f"{who} had {errors}{on} meanwhile"
 
     def with_(self, other: Errors) -> Errors:
         """Add both."""
@@ -451,7 +441,7 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
     :param what: one of those in `Errors`.
     """
     item, counter = _COUNTERS[what]
-    counted: list[tuple[NamedDevice | Controller, Any, Any]] = [
+    counted: list[tuple[NamedDevice | str, Any, Any]] = [
         (_named(document, index), before, after)
         for index, before, after in _changed(document, devices, item)
     ]
@@ -472,7 +462,7 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
     return found
 
 
-def _controllers(document: ResultDocument) -> list[tuple[Controller, Any, Any]]:
+def _controllers(document: ResultDocument) -> list[tuple[str, Any, Any]]:
     """Return the memory controllers of the host before and after the run."""
     moments = [
         {counted["controller"]: counted for counted in snapshot["host"].get("memory_errors") or ()}
@@ -481,7 +471,9 @@ def _controllers(document: ResultDocument) -> list[tuple[Controller, Any, Any]]:
     if len(moments) < 2:
         return []
     before, after = moments
-    return [(Controller(name), before[name], after[name]) for name in after if name in before]
+    return [
+        (f"memory controller {name}", before[name], after[name]) for name in after if name in before
+    ]
 
 
 def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[NarrowPcie]:

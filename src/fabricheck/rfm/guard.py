@@ -24,8 +24,8 @@ from reframe.core.exceptions import ReframeError, RunSessionTimeout
 from fabricheck.core import processes, show
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.vocabulary import ENV_METRICS
-from fabricheck.results import requested_nodes, session_checks
-from fabricheck.results.session_checks import PartitionChecks, SessionChecks
+from fabricheck.results import requested_nodes
+from fabricheck.results.session import PartitionChecks, SessionChecks, last_checks, write_checks
 from fabricheck.rfm import gitlab, reframe_internals, slurm
 from fabricheck.site import partitions, sets, software
 
@@ -424,7 +424,7 @@ def _whole_partitions() -> list[Any]:
 
 def _last(results: Path, where: str) -> SessionChecks | None:
     try:
-        return session_checks.last(results, where)
+        return last_checks(results, where)
     except FabricheckError as error:
         say(f"The checks of {where} are not compared with those of its last session: {error}")
         return None
@@ -454,7 +454,7 @@ def _lost(
 
 def _record(checks: SessionChecks) -> None:
     try:
-        session_checks.write(Path(runtime.runtime().output_prefix), checks)
+        write_checks(Path(runtime.runtime().output_prefix), checks)
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"The checks of the session were not recorded: {error}") from None
 

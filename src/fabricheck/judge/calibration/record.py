@@ -190,7 +190,7 @@ def published(folder: Path, partition: str) -> Expected:
     users = _users(str(model)) if model is not None else set()
 
     def look_up(check: str, metric: str, unit: str) -> PublishedRecord | None:
-        keys = dict.fromkeys([*first, *found.table(check)])
+        keys = dict.fromkeys([*first, *found.tables.get(check, ())])
         for key in keys if model is not None else ():
             entry = found.stated(check, key).get(metric)
             if not isinstance(entry, list) or len(entry) != 4 or not requires(entry):

@@ -32,8 +32,7 @@ from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.results.series import has_runtime
-from fabricheck.results.session import Case
-from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.results.session import Case, PartitionChecks
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice
 from fabricheck.site.software import FOLDER
