@@ -171,7 +171,7 @@ def test_a_long_log_is_cut_between_lines(tmp_path, monkeypatch):
     folder = tmp_path / "hour" / "steps" / "01-a"
     folder.mkdir(parents=True)
     (folder / "output.txt").write_text("".join(f"line {number}.\n" for number in range(100)))
-    archive.pack_first_hour(tmp_path / "hour", tmp_path / "hour.tar.gz")
+    archive.pack(tmp_path / "hour", tmp_path / "hour.tar.gz", archive.OF_FIRST_HOUR, "hour")
     with tarfile.open(tmp_path / "hour.tar.gz") as packed:
         text = packed.extractfile("hour/steps/01-a/output.txt").read().decode()
     before, after = re.split(r"\[\d+ bytes left out\]\n", text)

@@ -785,7 +785,7 @@ def _archive() -> str:
         top = Path(folder) / "first-hour"
         factories.session(top / archive.RESULTS, [verdict_sessions.good()])
         factories.write(top / archive.RESULTS / "output" / "result.json")
-        archive.pack_first_hour(top, Path(folder) / "made.tar.gz")
+        archive.pack(top, Path(folder) / "made.tar.gz", archive.OF_FIRST_HOUR, top.name)
         return (Path(folder) / "made.tar.gz").read_bytes().decode("latin-1")
 
 

@@ -104,5 +104,6 @@ def pack(
     if not folder.sessions and not any(requested_nodes.jobs_of(folder.path)):
         raise folder.no_session()
     target = archive_target(output, "results", platform.node())
-    archive.pack_results(folder.path, target)
+    inside = f"{archive.stem(target)}/{archive.RESULTS}"
+    archive.pack(folder.path, target, archive.OF_RESULTS, inside)
     typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")

@@ -147,21 +147,14 @@ def files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
     yield from (path for path in sorted(found) if path.is_file() and not path.is_symlink())
 
 
-def pack_results(folder: Path, archive: Path) -> None:
-    """Write a results folder to an archive, as `pack_first_hour`."""
-    _write(folder, archive, OF_RESULTS, f"{stem(archive)}/{RESULTS}")
+def pack(folder: Path, archive: Path, patterns: Iterable[str], inside: str) -> None:
+    """Write the files in a folder to an archive, completely or not at all.
 
-
-def pack_first_hour(folder: Path, archive: Path) -> None:
-    """Write the folder of a first hour to an archive, completely or not at all.
-
+    :param patterns: what is packed.
+    :param inside: the folder's name in the archive.
     :raises NotFoundError: when it cannot be written.
     :raises OSError: when a file cannot be read.
     """
-    _write(folder, archive, OF_FIRST_HOUR, folder.name)
-
-
-def _write(folder: Path, archive: Path, patterns: Iterable[str], inside: str) -> None:
     with replaced(archive) as partial, tarfile.open(partial, "w:gz") as out:
         for path in files(folder, patterns):
             content = _content(path)

@@ -29,7 +29,7 @@ from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE, UNKNOWN
 from fabricheck.node import load
 from fabricheck.node.system import platform_json
 from fabricheck.results import document
-from fabricheck.results.archive import RESULTS, pack_first_hour
+from fabricheck.results.archive import OF_FIRST_HOUR, RESULTS, pack
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 from fabricheck.site.partitions import Target, choose
 from fabricheck.tools.recording import mpi_version
@@ -411,7 +411,7 @@ class FirstHour:
         try:
             with signals():
                 self._about()
-                pack_first_hour(self.folder, archive)
+                pack(self.folder, archive, OF_FIRST_HOUR, self.folder.name)
             return
         except Interrupted as end:
             self.signal = end.number
