@@ -18,7 +18,7 @@ from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import judging
-from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.judge.verdict.model import NodeVerdict, by_label
 from fabricheck.results import reading
 
 #: The file descriptor of standard error.
@@ -73,19 +73,14 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
     for verdict in verdicts:
         if verdict.diagnosis is not None:
             yield from _explained(verdict, verdict.diagnosis)
-    for label in dict.fromkeys(verdict.label for verdict in verdicts):
-        well = [
-            verdict.node
-            for verdict in verdicts
-            if verdict.label == label and verdict.diagnosis is None
-        ]
-        if well:
-            yield f"{nodelists.folded(well)}: {label}"
-            yield (
-                "  What missed its limit has no result document: nothing can be located."
-                if "PERF-FAIL" in label
-                else "  No limit was missed: there is nothing to explain."
-            )
+    others = by_label(verdict for verdict in verdicts if verdict.diagnosis is None)
+    for label, same in others.items():
+        yield f"{nodelists.folded(verdict.node for verdict in same)}: {label}"
+        yield (
+            "  What missed its limit has no result document: nothing can be located."
+            if same[0].status == "PERF-FAIL"
+            else "  No limit was missed: there is nothing to explain."
+        )
 
 
 def _explained(verdict: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
@@ -134,15 +129,14 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
     if len(verdicts) != 1:
         raise UsageError(f"--measure needs exactly one node; there are {len(verdicts)}.")
     (verdict,) = verdicts
-    if verdict.diagnosis is None:
-        return False
-    checks = [check for degraded in verdict.diagnosis.degraded for check in degraded.next]
+    found = verdict.diagnosis.degraded if verdict.diagnosis is not None else ()
+    checks = [check for degraded in found for check in degraded.next]
     if not checks:
         return False
+    command = _command(verdict, checks)
     if verdict.simulated is not None and verdict.simulated.overlay is not None:
-        line = " ".join(_command(verdict, checks))
         raise UsageError(
-            f"An overlay changed the simulated node: run {line} with the same overlay "
+            f"An overlay changed the simulated node: run {' '.join(command)} with the same overlay "
             "(-S overlay=FILE)."
         )
     reframe = Path(sys.executable).with_name("reframe")
@@ -150,7 +144,6 @@ def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
         raise NotFoundError(
             "ReFrame and the checks were not found: change to the root of the repository."
         )
-    command = _command(verdict, checks)
     # Standard output is for the diagnosis.
     typer.echo(f"Runs {' '.join(command)}", err=True)
     subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)

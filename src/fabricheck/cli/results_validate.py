@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -41,32 +41,26 @@ def validate(
     else:
         entries = entries_of(read())
     verdicts = [_verdict(entry) for entry in entries]
-    rows = [
-        {"path": entry.path, "exit_code": code, "says": says}
-        for entry, (code, says) in zip(entries, verdicts, strict=True)
-    ]
-    show.result(rows, (says for _, says in verdicts), as_json, wrapped=False)
+    show.result(verdicts, (verdict["says"] for verdict in verdicts), as_json, wrapped=False)
     if not entries:
         raise NotFoundError("There is no result document in the latest session.")
-    return max(code for code, _ in verdicts)
+    return max(int(verdict["exit_code"]) for verdict in verdicts)
 
 
 def _to_validate(name: str) -> list[Entry]:
     path = Path(name)
     try:
-        if not path.is_dir():
-            return entries_of(choose(name))
-        found = [read_entry(document) for document in find_documents(path)]
-        return found or entries_of(choose(name))
+        documents = find_documents(path) if path.is_dir() else ()
+        return [*map(read_entry, documents)] or entries_of(choose(name))
     except FabricheckError as problem:
         return [Entry(None, path, None, problem)]
 
 
-def _verdict(entry: Entry) -> tuple[int, str]:
+def _verdict(entry: Entry) -> dict[str, Any]:
     document = entry.document
     if entry.problems or document is None:
         problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
-        return problem.exit_code, str(problem)
+        return {"path": entry.path, "exit_code": problem.exit_code, "says": str(problem)}
     differences, faults = document.get("differences"), listed(document["faults_injected"])
     found = f"{len(document['series'])} series"
     if differences is not None:
@@ -76,6 +70,9 @@ def _verdict(entry: Entry) -> tuple[int, str]:
         f"{document['program']['name']}, {found}, {document['clock']}, outcome "
         f"{document['outcome']['status']}{f', with injected faults ({faults})' if faults else ''}"
     )
-    if document["complete"]:
-        return EXIT_GOOD, f"{entry.path}: valid ({text})."
-    return InvalidInputError.exit_code, f"{entry.path}: valid but incomplete ({text})."
+    complete = document["complete"]
+    return {
+        "path": entry.path,
+        "exit_code": EXIT_GOOD if complete else InvalidInputError.exit_code,
+        "says": f"{entry.path}: valid{' but incomplete' * (not complete)} ({text}).",
+    }

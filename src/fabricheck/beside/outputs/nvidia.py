@@ -32,9 +32,11 @@ _WRONG = "Invalid value when checking the pattern"
 _SUM_SLACK = 1e-5
 
 
-class _Testcase(BaseModel):
+class _Part(BaseModel):
     model_config = ConfigDict(strict=True, defer_build=True)
 
+
+class _Testcase(_Part):
     name: str
     status: str
     error: Any = None
@@ -43,18 +45,14 @@ class _Testcase(BaseModel):
     sum: float | None = None
 
 
-class _Report(BaseModel):
-    model_config = ConfigDict(strict=True, defer_build=True)
-
+class _Report(_Part):
     error: Any = None
     version: str = ""
     devices: list[str] = Field(default=[], alias="GPU Device list")
     testcases: list[_Testcase] = []
 
 
-class _Output(BaseModel):
-    model_config = ConfigDict(strict=True, defer_build=True)
-
+class _Output(_Part):
     nvbandwidth: _Report
 
 
