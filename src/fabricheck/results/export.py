@@ -224,7 +224,7 @@ def _csv_cell(value: Any) -> Any:
 
 
 def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
-    """Write a Parquet file with one row group for each batch.
+    """Write a Parquet file of rows, of which there is at least one.
 
     :raises OSError: when it cannot be written.
     """
@@ -234,23 +234,13 @@ def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
     metadata = {METADATA: json.dumps(described), "fabricheck.version": fabricheck.__version__}
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-            parts = []
-            for index, batch in enumerate(_batches(rows)):
-                parts.append(Path(folder, f"{index:06}.parquet"))
+            every, parts = iter(rows), list[Path]()
+            while batch := list(islice(every, BATCH)):
+                parts.append(Path(folder, f"{len(parts):06}.parquet"))
                 frame(batch).write_parquet(parts[-1])
-            if len(parts) == 1:
-                pl.read_parquet(parts[0]).write_parquet(path, metadata=metadata)
-            else:
-                pl.scan_parquet(parts).sink_parquet(path, metadata=metadata)
+            pl.scan_parquet(parts).sink_parquet(path, metadata=metadata)
     except pl.exceptions.PolarsError as error:
         raise OSError(None, str(error)) from None
-
-
-def _batches(rows: Iterable[Cells]) -> Iterator[list[Cells]]:
-    """Yield lists of rows, at least one."""
-    every = iter(rows)
-    yield list(islice(every, BATCH))
-    yield from iter(lambda: list(islice(every, BATCH)), [])
 
 
 def frame(rows: list[Cells]) -> pl.DataFrame:
