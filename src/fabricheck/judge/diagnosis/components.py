@@ -21,7 +21,7 @@ from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import End, Resource, ResourceKind
-from fabricheck.results.model import Difference, ResultDocument
+from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import Place, place_of
 
 _LATENCIES: tuple[ResourceKind, ...] = (
@@ -272,9 +272,18 @@ def _wirings(
     """
     if node.switch is not None or node.vendor != "amd":
         return
+    # The differences of its NICs tell of no link or device.
+    topologies = [
+        differences
+        for document in documents.values()
+        if document["program"]["name"] != "nics"
+        if (differences := document.get("differences")) is not None
+    ]
+    told = {place_of(difference) for differences in topologies for difference in differences}
     healthy = rates_of(documents, Routes(node))
     places = {key: number for number, key in enumerate(transfers)}
-    for component, devices, content in _contents(node, documents, concerned):
+    for kind, ids, content in _contents(node, bool(told), concerned):
+        component = Component(kind=kind, ids=ids)
         name = component.label
         parts = OverlayFile.model_validate({"name": name, "description": name, **content})
         overlay = Overlay(name, name, "", MappingProxyType({}), parts)
@@ -289,7 +298,8 @@ def _wirings(
         }
         logs = {number: log for number, log in logs.items() if abs(log) > _SAME}
         changed = _changed(node, other)
-        cost = _told(changed, documents)
+        devices = ids if kind != "numa_rotated" else ()
+        cost = _cost(changed, told) if topologies else 0.0
         yield Candidate(component, devices, [*logs.items()], cost, places=changed)
 
 
@@ -308,43 +318,30 @@ def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
     return frozenset((*links, *domains))
 
 
-def _told(changed: frozenset[Place], documents: Mapping[str, ResultDocument]) -> float:
-    """Return the cost of the node's tools: for each place, whether they agree with the prediction.
+def _cost(changed: frozenset[Place], told: set[Place]) -> float:
+    """Return the cost of what the node's tools told: for each place, whether they agree.
 
     A change that explains few of many differences is no explanation: the node is another one.
     """
-    topologies = [
-        differences
-        for differences in map(_of_topology, documents.values())
-        if differences is not None
-    ]
-    if not topologies:
-        return 0.0
-    places = {place_of(difference) for differences in topologies for difference in differences}
-    if MOST * len(changed & places) < len(places):
-        return _A_PLACE * len(places)
-    return _A_PLACE * (len(changed - places) - len(changed & places))
-
-
-def _of_topology(document: ResultDocument) -> list[Difference] | None:
-    """Return the differences of a node's topology; those of its NICs tell of no link or device."""
-    return None if document["program"]["name"] == "nics" else document.get("differences")
+    if MOST * len(changed & told) < len(told):
+        return _A_PLACE * len(told)
+    return _A_PLACE * (len(changed - told) - len(changed & told))
 
 
 def _contents(
-    node: NodeModel, documents: Mapping[str, ResultDocument], concerned: Collection[Resource]
-) -> Iterator[tuple[Component, tuple[int, ...], dict[str, object]]]:
-    """Yield possible changes, with their devices, and the overlay that describes the change."""
-    differs = any(map(_of_topology, documents.values()))
+    node: NodeModel, differs: bool, concerned: Collection[Resource]
+) -> Iterator[tuple[ComponentKind, tuple[int, ...], Mapping[str, object]]]:
+    """Yield possible changes: kind, ids, and the overlay that describes the change.
+
+    :param differs: whether the node's tools see a difference from its model.
+    """
     pairs = {frozenset((resource.source, resource.destination)) for resource in concerned}
     for a, b in node.links:
         if not differs and frozenset((End("device", a), End("device", b))) not in pairs:
             continue
-        gone = Component(kind="link_gone", ids=(a, b))
-        yield gone, gone.ids, {"links": [{"pair": [a, b], "gone": True}]}
-        turns = Component(kind="link_turns", ids=(a, b))
+        yield "link_gone", (a, b), {"links": [{"pair": [a, b], "gone": True}]}
         names = [f"link {a}-{b}", f"link {b}-{a}"]
-        yield turns, turns.ids, {"resources": [{"names": names, "take_turns": True}]}
+        yield "link_turns", (a, b), {"resources": [{"names": names, "take_turns": True}]}
     if not differs:
         return  # no sign that the node is wired differently
     order = list(range(len(node.devices)))
@@ -352,13 +349,8 @@ def _contents(
              if 1 < len(one) == len(other)]  # fmt: skip
     for first, second in (*(((a,), (b,)) for a, b in combinations(order, 2)), *equal):
         to = dict(zip((*first, *second), (*second, *first), strict=True))
-        exchanged = Component(kind="cables_exchanged", ids=(*first, *second))
-        yield (
-            exchanged,
-            exchanged.ids,
-            {"remap_links": [to.get(device, device) for device in order]},
-        )
+        remapped = {"remap_links": [to.get(device, device) for device in order]}
+        yield "cables_exchanged", (*first, *second), remapped
     domains = [domain.index for domain in node.domains]
     for steps in range(1, len(domains)):
-        turned = (*domains[steps:], *domains[:steps])
-        yield Component(kind="numa_rotated", ids=turned), (), {"rotate_numa": steps}
+        yield "numa_rotated", (*domains[steps:], *domains[:steps]), {"rotate_numa": steps}

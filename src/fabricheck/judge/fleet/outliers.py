@@ -340,24 +340,22 @@ def _outliers(
     scores: Sequence[Score],
 ) -> list[Outlier]:
     """Return the nodes beyond a limit or with a value that cannot be, the farthest first."""
-    candidates = {node for score in scores for node in (score.values > score.limit).arg_true()}
-    values = partition.values
     wrong = grouped(
-        (
-            node,
-            OutlyingValue(
-                distribution.metric,
-                values[node, distribution.number],
-                distribution.median,
-                None,
-                math.inf,
-            ),
-        )
+        (node, distribution.number)
         for distribution, _ in (measured if scores else ())
         for node in distribution.implausible
     )
+
+    def value(node: int, at: int, limits: float) -> OutlyingValue:
+        distribution, behind = measured[at]
+        counted = distribution.metric.unit == "count" or math.isinf(limits)
+        far = None if counted else behind[node]
+        number = partition.values[node, at]
+        return OutlyingValue(distribution.metric, number, distribution.median, far, limits)
+
     found = []
-    for node in candidates | wrong.keys():
+    beyond_one = {node for score in scores for node in (score.values > score.limit).arg_true()}
+    for node in beyond_one | wrong.keys():
         beyond, count = max(
             ((score.values[node] or 0.0) / score.limit, score.count) for score in scores
         )
@@ -365,22 +363,14 @@ def _outliers(
         row = {at: far for at, far in enumerate(in_limits.row(node)) if far is not None}
         order = sorted(row, key=lambda at: -row[at])
         averaged = order[: count if beyond > 1 else 0]
-        outlying = []
-        for at in order:
-            distribution, behind = measured[at]
-            if row[at] > 1 or (at in averaged and behind[node] >= LEAST):
-                far = behind[node] if distribution.metric.unit != "count" else None
-                value = OutlyingValue(
-                    distribution.metric,
-                    values[node, distribution.number],
-                    distribution.median,
-                    far,
-                    row[at],
-                )
-                outlying.append(value)
-        if outlying or node in wrong:
-            implausible = tuple(wrong.get(node, ()))
-            found.append(Outlier(partition.nodes[node], beyond, tuple(outlying), implausible))
+        outlying = tuple(
+            value(node, at, row[at])
+            for at in order
+            if row[at] > 1 or (at in averaged and measured[at][1][node] >= LEAST)
+        )
+        implausible = tuple(value(node, at, math.inf) for at in wrong.get(node, ()))
+        if outlying or implausible:
+            found.append(Outlier(partition.nodes[node], beyond, outlying, implausible))
     return sorted(found, key=lambda outlier: (-len(outlier.values), -outlier.score, outlier.node))
 
 
