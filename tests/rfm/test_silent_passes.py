@@ -29,8 +29,8 @@ FAULTS = {
     "above the derived physical bound of",
     "zero": "$.series[1].samples[0]: 0 GB/s is not positive.",
     "nan": "result.json: contains NaN, which is not a finite number.",
-    "nothing-verified": "verification.bytes_checked: is 0, but the outcome is good: no data was "
-    "verified.",
+    "nothing-verified": "verification.bytes_checked: is 0, so that no data was verified, but the "
+    "outcome is good.",
     "half-verified": f"Of copy of {SIZE} bytes by {DEVICE} only {SIZE // 2} bytes were verified; "
     f"at least {SIZE} are required.",
     # By how many seconds depends on how long the program took to start.
