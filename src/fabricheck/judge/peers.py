@@ -4,9 +4,9 @@ A member is unlike the others if it is farther from their median than a hundredt
 robust standard deviations, the limit of Iglewicz and Hoaglin (How to Detect and Handle Outliers,
 1993). Where another number is needed, there is a reason:
 
-- The page's list of what is behind its class (`report.worst`) has all that is a hundredth behind,
-  the farthest first: of four devices two may be bad, which widens the deviation, and a list accuses
-  nobody.
+- The page's list of what is behind its class (`report.findings`) has all that is a hundredth
+  behind, the farthest first: of four devices two may be bad, which widens the deviation, and a list
+  accuses nobody.
 - Limits of members that are alike by the node model (`references.rules.alike`) fail a node, so they
   are the recorded spread of each kind of transfer, not that of a few members. The diagnosis
   (`diagnosis.diagnose`) asks it too: it looks for what explains values beyond these limits.

@@ -45,6 +45,12 @@ STYLES: Mapping[State, Style] = {
     "missing": Style("#999999", "2 4", "not measured (? where it is short)"),
 }
 
+#: The states of links with a value that are not beyond a limit, in words.
+_WITHOUT_A_MISS: Mapping[State, str] = {
+    "within": "within the limits of their references",
+    "peak": "without a reference, so of the peak",
+}
+
 #: The style of labels of marked parts, and the marks in the legend.
 _MARKED = Style("white", "", "", "bold")
 _OUTLINES = (
@@ -317,28 +323,26 @@ def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, 
 
 
 def _group(what: str, several: Sequence[Health]) -> str:
-    if not several:
-        return ""
-    text = f" {what}:"
-    outside = [health for health in several if health.state == "outside"]
-    if outside:
-        text += f" {len(outside)} outside of the limits: {listed(map(_decided, outside), 6, '; ')}."
-    parts: list[str] = []
-    for state, words_of_it in (
-        ("within", "within the limits of their references"),
-        ("peak", "without a reference, so of the peak"),
-    ):
-        found = [health for health in several if health.state == state]
-        if found:
-            low, high = (end(found, key=lambda health: health.part) for end in (min, max))
-            ends = "" if high.text == low.text else f", highest {high.text} at {high.name}"
-            ends = f"lowest {_decided(low)}{ends}"
-            parts.append(f"{len(found)} {words_of_it}, {ends}")
-    missing = [health.name for health in several if health.state == "missing"]
+    by_state = grouped((health.state, health) for health in several)
+    parts = [
+        f"{len(by_state[state])} {words}, {_ends(by_state[state])}"
+        for state, words in _WITHOUT_A_MISS.items()
+        if state in by_state
+    ]
+    missing = [health.name for health in by_state.get("missing", ())]
     if missing:
-        named = enumerated(missing[:6]) if len(missing) <= 6 else f"{len(missing)} of them"
+        named = enumerated(missing) if len(missing) <= 6 else f"{len(missing)} of them"
         parts.append(f"not measured: {named}")
+    text = f" {what}:" if several else ""
+    if outside := by_state.get("outside"):
+        text += f" {len(outside)} outside of the limits: {listed(map(_decided, outside), 6, '; ')}."
     return f"{text} {'; '.join(parts)}." if parts else text
+
+
+def _ends(found: Sequence[Health]) -> str:
+    low, high = (end(found, key=lambda health: health.part) for end in (min, max))
+    highest = "" if high.text == low.text else f", highest {high.text} at {high.name}"
+    return f"lowest {_decided(low)}{highest}"
 
 
 def _decided(health: Health) -> str:
