@@ -44,7 +44,9 @@ def words_of(tree: ast.AST) -> Iterator[tuple[str, str, int]]:
             pairs = [(one, value) for one, value in zip(node.keys, node.values, strict=True)
                      if not isinstance(value, ast.Tuple)]  # fmt: skip
         elif isinstance(node, ast.Call):
-            pairs = [(ast.Constant(one.arg), one.value) for one in node.keywords]
+            # Polars has engines too.
+            given = [] if ast.unparse(node.func).startswith("pl.") else node.keywords
+            pairs = [(ast.Constant(one.arg), one.value) for one in given]
         elif isinstance(node, ast.Compare):
             sides = (node.left, *node.comparators)
             pairs = [(one, other) for one in sides for other in sides if one is not other]
