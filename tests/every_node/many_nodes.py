@@ -84,8 +84,10 @@ def main() -> int:
             requested_nodes.now() + timedelta(hours=3),
         )
         # Ended a while after the last healthy one.
-        request = driver.Request(("reframe",), ("-t", "smoke"), 1.5, at_once)
-        run = driver.Driver(request, allocation, folder / "results", lambda _: None)
+        run = driver.Driver(
+            ("reframe",), allocation, folder / "results", lambda _: None,
+            chosen=("-t", "smoke"), minutes=1.5, at_once=at_once,
+        )  # fmt: skip
         began = time.monotonic()
         before = resource.getrusage(resource.RUSAGE_SELF)
         files, last = 0, began

@@ -77,8 +77,10 @@ class Run:
         ends = None
         if left_s is not None:
             ends = requested_nodes.now() + timedelta(seconds=left_s + driver.KEPT_S)
-        command = driver.Request(("reframe", "-r"), ("-t", "smoke"), minutes, at_once, stage)
-        return driver.Driver(command, Allocation("7", nodes, ends), self.results, self.said.append)
+        return driver.Driver(
+            ("reframe", "-r"), Allocation("7", nodes, ends), self.results, self.said.append,
+            chosen=("-t", "smoke"), minutes=minutes, at_once=at_once, stage=stage,
+        )  # fmt: skip
 
     def started(self, node: str) -> str:
         return (self.folder / f"{node}.started").read_text()

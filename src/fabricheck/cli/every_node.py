@@ -106,8 +106,10 @@ def every_node(
     if network_only:
         chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
-    request = driver.Request(command, chosen, minutes, at_once, stage, network_only)
-    run = driver.Driver(request, found, results, typer.echo)
+    run = driver.Driver(
+        command, found, results, typer.echo, chosen=chosen, minutes=minutes, at_once=at_once,
+        stage=stage, network_only=network_only,
+    )  # fmt: skip
     typer.echo(
         f"{len(found.nodes)} nodes of job {found.job}, {'all' if network_only else 'each'} by "
         f"`reframe -r {shlex.join(chosen)}`; results in {run.folder}"

@@ -15,7 +15,6 @@ import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -54,24 +53,6 @@ _PART = 0.05
 _LONGEST_S = 20.0
 
 
-@dataclass(frozen=True)
-class Request:
-    """What to run.
-
-    arguments: the command of each session. chosen: the part of it that selects the checks. minutes:
-    the time limit of one session; None for the rest of the job. at_once: how many sessions read
-    their files at the same time; None for the usual number. stage: whether they read them from an
-    archive of their own. network_only: whether no node has a session.
-    """
-
-    arguments: Sequence[str]
-    chosen: Sequence[str]
-    minutes: float | None
-    at_once: int | None
-    stage: bool = False
-    network_only: bool = False
-
-
 class _RateLimiter:
     """Spaces out what takes long, so that it takes a small part of the time."""
 
@@ -92,19 +73,37 @@ class Driver:
     """The sessions of one run. ``folder`` has the file of nodes, and a results folder for each."""
 
     def __init__(
-        self, request: Request, allocation: Allocation, results: Path, say: Callable[[str], object]
+        self,
+        command: Sequence[str],
+        allocation: Allocation,
+        results: Path,
+        say: Callable[[str], object],
+        *,
+        chosen: Sequence[str],
+        minutes: float | None = None,
+        at_once: int | None = None,
+        stage: bool = False,
+        network_only: bool = False,
     ) -> None:
         """Create the folder of the run, with all nodes in its file.
 
+        :param command: that of each session.
         :param results: the results folder.
         :param say: called with each sentence of progress.
+        :param chosen: the part of the command that selects the checks.
+        :param minutes: the time limit of one session; None for the rest of the job.
+        :param at_once: how many sessions read their files at the same time; None for the usual
+            number.
+        :param stage: whether they read them from an archive of their own.
+        :param network_only: whether no node has a session.
         :raises UsageError: when no time limit applies to a hung node.
         :raises NotFoundError: when the folder or its file cannot be written.
         """
-        self._request, self._allocation, self._say = request, allocation, say
+        self._given, self._allocation, self._say = command, allocation, say
+        self._minutes, self._asked_at_once, self._stage = minutes, at_once, stage
         self._kept_s = KEPT_S + len(allocation.nodes) // NODES_A_SECOND
         self._ends = _monotonic(allocation.ends, self._kept_s)
-        if self._ends is None and request.minutes is None:
+        if self._ends is None and minutes is None:
             raise UsageError(
                 f"The job {allocation.job} has no time limit, so a hung node would be waited for "
                 "without end: set --minutes."
@@ -117,11 +116,11 @@ class Driver:
         self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
         self.nodes = RequestedNodes(
             partition=None,
-            chosen=tuple(request.chosen),
+            chosen=tuple(chosen),
             started=requested_nodes.now(),
             job=allocation.job,
             nodes=dict(allocation.nodes),
-            network_only=request.network_only,
+            network_only=network_only,
         )
         requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
@@ -131,7 +130,7 @@ class Driver:
         self._running: dict[str, NodeSession] = {}
         #: Those that have not begun and delay others, and how long the latest took to begin, in s.
         self._starting: list[NodeSession] = []
-        self._at_once = request.at_once or AT_ONCE
+        self._at_once = at_once or AT_ONCE
         self._took: deque[float] = deque(maxlen=100)
         #: The most sruns at the same time.
         self._most = len(self._waiting)
@@ -159,7 +158,7 @@ class Driver:
         for node in self.nodes.nodes.values():
             if node.said is not None:
                 self._say(node.said)
-        if self._request.network_only:
+        if self.nodes.network_only:
             return None
         self._most, sentence = session.number_of_sruns(self._most)
         if sentence is not None:
@@ -183,8 +182,8 @@ class Driver:
     @contextlib.contextmanager
     def _command(self) -> Iterator[Sequence[str]]:
         """Give the command of the sessions; the staged archive exists inside the context."""
-        given = self._request.arguments
-        if not self._request.stage:
+        given = self._given
+        if not self._stage:
             yield given
             return
         with contextlib.ExitStack() as stack:
@@ -192,7 +191,7 @@ class Driver:
                 given = stack.enter_context(
                     staging.staged(self.folder, self._allocation, given, self._say)
                 )
-                self._at_once = self._request.at_once or AT_ONCE_STAGED
+                self._at_once = self._asked_at_once or AT_ONCE_STAGED
             except staging.CannotStage as error:
                 self._say(f"The sessions read the shared files: {error}.")
             yield given
@@ -253,8 +252,8 @@ class Driver:
             when = f"{self._kept_s} s before the end of the job's time"
             self._stop(self._running.values(), f"did not end until {when} and was stopped")
             self._leave(f"was not started until {when}")
-        if self._request.minutes is not None:
-            limit = self._request.minutes
+        if self._minutes is not None:
+            limit = self._minutes
             until = time.monotonic() - 60 * limit
             late = itertools.takewhile(
                 lambda node_session: node_session.began < until, self._running.values()
