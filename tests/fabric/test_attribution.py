@@ -349,7 +349,7 @@ def way(transport, provider, name):
 @pytest.mark.parametrize(
     ("change", "said"),
     [
-        (lambda r: r["rounds"][0]["pairs"][0].__setitem__(0, 99), r"pairs\[0\]: is not among"),
+        (lambda r: r["rounds"][0]["pairs"][0].__setitem__(0, 99), r"pairs\[0\]: nodes 99 and "),
         (lambda r: r.update(suspects=[{"node": 3, "nic": 4}]), "is not among the nodes"),
     ],
 )

@@ -21,7 +21,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core import models, statistics
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
-from fabricheck.core.show import cut
+from fabricheck.core.show import cut, numbered
 from fabricheck.core.text import moment, read_text
 from fabricheck.core.vocabulary import REACHED_THE_END, Clock
 from fabricheck.results.model import ResultDocument, RoundsMember, Series
@@ -293,7 +293,11 @@ def _rounds(rounds: RoundsMember, ranks: int) -> Findings:
     ]  # fmt: skip
     for place, nodes, nic in named:
         if any(one >= len(nics) or (nic is not None and nic >= nics[one]) for one in nodes):
-            yield f"$.rounds.{place}", "is not among the nodes and their NICs"
+            yield (
+                f"$.rounds.{place}",
+                f"{numbered('node', nodes)}{'' if nic is None else f', NIC {nic},'} is not among "
+                "the nodes and their NICs",
+            )
 
 
 def _samples(series: Series) -> Findings:
