@@ -195,8 +195,7 @@ def judged(session: Drawn) -> Session:
         if one.missed(document):
             places = {id(series): index for index, series in enumerate(document["series"])}
             own = {places[id(each)]: each for each in figure.decisive}
-            misses.append(Miss(one.check, one.metric.name, figure.value, low, high,
-                               one.metric.unit, own))  # fmt: skip
+            misses.append(Miss(one.check, one.metric.name, metrics[-1], own))
     return Session(session.documents, metrics, misses)
 
 

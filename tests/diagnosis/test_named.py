@@ -152,7 +152,7 @@ def only(session, *checks):
 
 def test_what_nothing_explains_is_said(mi250x):
     healthy = mi250x.sample(random.Random(SEED), [])
-    wrong = Miss("stream_local", "no_such_metric", 1.0, 2.0, None, "GB/s")
+    wrong = Miss("stream_local", "no_such_metric")
     found = diagnose(replace(healthy, misses=[wrong]), mi250x.node)
     assert found.degraded == [] and found.unexplained == ["stream_local no_such_metric"]
     assert found.sentence == "No degraded component explains the missed limit."

@@ -78,16 +78,13 @@ _LIMITS: Mapping[str, tuple[ComponentKind, ...]] = {
 class Miss:
     """A metric that missed its limits, or a difference from the node model.
 
-    value, least, most, unit: as in ReFrame; NaN for a difference. series: by index in the document
-    the series that decided it. sentence, place: of a difference.
+    limited: the metric with its value and limits; None of a difference. series: by index in the
+    document the series that decided it. sentence, place: of a difference.
     """
 
     check: str
     metric: str
-    value: float = math.nan
-    least: float | None = None
-    most: float | None = None
-    unit: str = ""
+    limited: Metric | None = None
     series: Mapping[int, Series] = field(default_factory=dict)
     sentence: str = ""
     place: Place = (frozenset(), None)
@@ -119,10 +116,12 @@ class Miss:
 
         :param log: the logarithm of the remaining fraction of the rate.
         """
-        value = self.value * math.exp(log if self.unit == "us" else -log)
-        if self.least is not None and value < self.least * (1 - _NEAR):
+        if self.limited is None or self.limited.value is None:
             return False
-        return self.most is None or value <= self.most * (1 + _NEAR)
+        value = self.limited.value * math.exp(log if self.limited.unit == "us" else -log)
+        least, most = self.limited.least, self.limited.most
+        low = least is not None and value < least * (1 - _NEAR)
+        return not low and (most is None or value <= most * (1 + _NEAR))
 
 
 @dataclass
@@ -145,6 +144,8 @@ def diagnose(session: Session, node: NodeModel | None) -> Diagnosis | None:
 
 
 class _Diagnosed:
+    """The session of one node, with the evidence of each miss and what explains them."""
+
     def __init__(self, session: Session, node: NodeModel | None) -> None:
         self.session, self.node = session, node
         self.routes = Routes(node) if node is not None else None
@@ -154,10 +155,35 @@ class _Diagnosed:
             references = {name: math.exp(level.log) for name, level in known.items()}
             self.transfers = by_level(self.transfers, self.routes, references)
         measured = evidence(self.transfers)
-        self.explains = Explanations(session, self.transfers, measured, known)
-        concerned = self.explains.concerned
-        found = touching(node, session.documents, self.transfers, concerned)
+        self.low = _low(self.transfers, measured, known)
+        self.decided = [*self._decided()]
+        decided = (number for miss in self.decided for numbers in miss for number in numbers)
+        #: The evidence that decided a missed limit, or that is low.
+        self.concerned = frozenset((*decided, *self.low))
+        found = touching(node, session.documents, self.transfers, self.concerned)
         self.search = Search(measured, known, found)
+
+    def _decided(self) -> Iterator[list[list[int]]]:
+        """Yield by miss the evidence of each series that decided it, of a sum that of its parts."""
+        numbers = {key: number for number, key in enumerate(self.transfers)}
+        devices = [transfer.series["device"] for transfer in self.transfers.values()]
+        shares = grouped(
+            ((check, at_once(transfer.series)), numbers[check, index])
+            for (check, index), transfer in self.transfers.items()
+        )
+        for miss in self.session.misses:
+            of_series = (
+                [numbers[miss.check, index]]
+                if (miss.check, index) in numbers
+                else [
+                    number
+                    for part in _parts(series)
+                    for number in shares.get((miss.check, at_once(part)), ())
+                    if series["device"] in (None, devices[number])
+                ]
+                for index, series in miss.series.items()
+            )
+            yield [list(dict.fromkeys(each)) for each in of_series if each]
 
     def diagnosis(self) -> Diagnosis:
         best, tried = self.search.best(self.explains)
@@ -172,6 +198,41 @@ class _Diagnosed:
                 miss.name for number, miss in enumerate(misses) if number not in explained
             ],
             lacking=[*self._lacking()],
+        )
+
+    def explains(self, found: Hypothesis) -> frozenset[int]:
+        """Return the missed limits that degraded components explain, and the low values.
+
+        Missed limits have their indices; low evidence has its own indices after these.
+        """
+        count = len(self.session.misses)
+        low = (
+            count + number
+            for number, log in self.low.items()
+            if found.shifts.get(number, 0.0) <= log / 2
+        )
+        return frozenset(
+            (*filter(lambda number: self._is_explained(number, found), range(count)), *low)
+        )
+
+    def _is_explained(self, number: int, found: Hypothesis) -> bool:
+        miss = self.session.misses[number]
+        if miss.sentence:
+            return any(miss.place in (loss.what.places or ()) for loss in found.losses)
+        lost = [
+            _left([found.shifts.get(index, 0.0) for index in indices], miss.in_turn)
+            for indices in self.decided[number]
+        ]
+        # A value computed from several series may follow their mean or the slowest of them.
+        if (
+            lost
+            and min(lost) < -_NEAR
+            and any(miss.reached_without(log) for log in (statistics.fmean(lost), min(lost)))
+        ):
+            return True
+        return miss.collective and any(
+            miss.devices.issuperset(loss.what.devices) and _carries_messages(loss.what)
+            for loss in found.losses
         )
 
     def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], loss: Loss) -> Degraded:
@@ -255,7 +316,7 @@ class _Diagnosed:
             )
         elif not self.transfers:
             yield "No document has a measurement whose way through the node is known."
-        if not self.explains.concerned and not any(miss.sentence for miss in self.session.misses):
+        if not self.concerned and not any(miss.sentence for miss in self.session.misses):
             yield "It is unknown which measurements decided the missed limits."
         wrong = [
             check
@@ -334,100 +395,17 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
     return found
 
 
-class Explanations:
-    """The missed limits and low values that losses of transfers explain.
-
-    A low value is a transfer that is behind the others of its group, or behind its level, by more
-    than healthy transfers may be, or is one of the ways of a member that is so by all of them. A
-    metric that is the worst of many can hide other low values.
-    """
-
-    def __init__(
-        self,
-        session: Session,
-        transfers: Mapping[Key, Transfer],
-        measured: Sequence[Evidence],
-        known: Mapping[Hashable, Evidence],
-    ) -> None:
-        """Find the evidence of each miss.
-
-        :param measured: the evidence of the transfers.
-        :param known: the levels of their groups.
-        """
-        self._numbers = {key: number for number, key in enumerate(transfers)}
-        self._devices_of = [transfer.series["device"] for transfer in transfers.values()]
-        self._shares = grouped(
-            ((key[0], at_once(transfer.series)), number)
-            for number, (key, transfer) in enumerate(transfers.items())
-        )
-        self.misses = session.misses
-        self.decided = [self._decided(miss) for miss in session.misses]
-        self.low = _low(transfers, measured, known)
-
-    def _decided(self, miss: Miss) -> list[list[int]]:
-        """Return the evidence of each series that decided a metric, of a sum that of its parts."""
-        found = []
-        for index, series in miss.series.items():
-            if (miss.check, index) in self._numbers:
-                found.append([self._numbers[miss.check, index]])
-            else:
-                numbers = (
-                    number
-                    for part in _parts(series)
-                    for number in self._shares.get((miss.check, at_once(part)), ())
-                    if series["device"] in (None, self._devices_of[number])
-                )
-                found.append(list(dict.fromkeys(numbers)))
-        return [numbers for numbers in found if numbers]
-
-    @property
-    def concerned(self) -> frozenset[int]:
-        """The evidence that decided a missed limit, or that is low."""
-        decided = (number for miss in self.decided for numbers in miss for number in numbers)
-        return frozenset((*decided, *self.low))
-
-    def __call__(self, found: Hypothesis) -> frozenset[int]:
-        """Return the missed limits that degraded components explain, and the low values.
-
-        Missed limits have their indices; low evidence has its own indices after these.
-        """
-        count = len(self.misses)
-        low = (
-            count + number
-            for number, log in self.low.items()
-            if found.shifts.get(number, 0.0) <= log / 2
-        )
-        return frozenset(
-            (*filter(lambda number: self._explains(number, found), range(count)), *low)
-        )
-
-    def _explains(self, number: int, found: Hypothesis) -> bool:
-        miss = self.misses[number]
-        if miss.sentence:
-            return any(miss.place in (loss.what.places or ()) for loss in found.losses)
-        lost = [
-            _left([found.shifts.get(index, 0.0) for index in indices], miss.in_turn)
-            for indices in self.decided[number]
-        ]
-        # A value computed from several series may follow their mean or the slowest of them.
-        if (
-            lost
-            and min(lost) < -_NEAR
-            and any(miss.reached_without(log) for log in (statistics.fmean(lost), min(lost)))
-        ):
-            return True
-        return miss.collective and any(
-            miss.devices.issuperset(loss.what.devices) and _carries_messages(loss.what)
-            for loss in found.losses
-        )
-
-
 def _low(
     transfers: Mapping[Key, Transfer],
     measured: Sequence[Evidence],
     known: Mapping[Hashable, Evidence],
 ) -> dict[int, float]:
-    """Return the low evidence, with the logarithm of the fraction that it reaches."""
+    """Return the low evidence, with the logarithm of the fraction that it reaches.
+
+    A low value is a transfer that is behind the others of its group, or behind its level, by more
+    than healthy transfers may be, or is one of the ways of a member that is so by all of them. A
+    metric that is the worst of many can hide other low values.
+    """
     groups = grouped((each.group, each.log) for each in measured)
     peers = {name: statistics.median(logs) for name, logs in groups.items()}
     about = {

@@ -587,10 +587,8 @@ def _misses(attempt: Attempt) -> Iterator[Miss]:
             place = found.place or (frozenset(), None)
             yield Miss(attempt.check, found.metric or "", sentence=found.sentence, place=place)
         elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
-            yield Miss(
-                attempt.check, metric.metric, metric.value, metric.least, metric.most,
-                metric.unit, dict(zip(metric.decisive, metric.decisive_series, strict=True)),
-            )  # fmt: skip
+            series = dict(zip(metric.decisive, metric.decisive_series, strict=True))
+            yield Miss(attempt.check, metric.metric, metric, series)
 
 
 def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
