@@ -31,9 +31,9 @@ class Table(NamedTuple):
     """Rows below a header; one without rows is not shown.
 
     right: the columns that are right-aligned. widths: the greatest widths of the first columns.
-    whole: the columns whose cells take one line, however narrow the terminal is. cut_cells: a cell
-    that is wider than its column ends with an ellipsis. most: the rows that are shown; rest: the
-    option that shows the others. above: the line above the table, which is only shown with it.
+    whole: the columns whose cells take one line, however narrow the terminal is. most: the rows
+    that are shown; rest: the option that shows the others. above: the line above the table, which
+    is only shown with it.
     """
 
     columns: Sequence[str]
@@ -41,7 +41,6 @@ class Table(NamedTuple):
     right: Collection[str] = ()
     widths: Sequence[int] = ()
     whole: Collection[str] = ()
-    cut_cells: bool = False
     most: int | None = None
     rest: str = "--json"
     above: str | Text | None = None
@@ -163,8 +162,8 @@ def _table(table: Table) -> None:
             column,
             max_width=width,
             justify="right" if column in table.right else "left",
-            overflow="ellipsis" if table.cut_cells else "fold",
-            no_wrap=table.cut_cells or column in table.whole,
+            overflow="fold",
+            no_wrap=column in table.whole,
         )
     for row in table.rows:
         shown.add_row(*map(plain, row))
