@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
-from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Sequence
 from typing import Annotated
 
 import typer
 
 from fabricheck.cli import commands
+from fabricheck.cli.diagnose_measure import command_line, measured, sessions_of
 from fabricheck.cli.output import AsJson, Names
 from fabricheck.core import nodelists, show
-from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.errors import NotFoundError
 from fabricheck.core.show import listed
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import judging
 from fabricheck.judge.verdict.model import NodeVerdict, by_label
 from fabricheck.results import reading
-
-#: The file descriptor of standard error.
-_STDERR = 2
 
 #: The most names of one kind that are printed; --json has all.
 MOST = 6
@@ -48,11 +42,11 @@ def diagnose(
     """
     results = reading.read(what or ())
     verdicts = judging.judge(results)
-    if measure and _measured(verdicts):
-        before = _sessions(verdicts)
+    if measure and measured(verdicts):
+        before = sessions_of(verdicts)
         results = reading.read([*(what or dict.fromkeys(name for _, name in before)), "latest"])
         verdicts = judging.judge(results)
-        if before == _sessions(verdicts):
+        if before == sessions_of(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")
     problems = [problem.sentence for problem in results.problems]
     found = [
@@ -98,7 +92,7 @@ def _explained(verdict: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
         yield from _names(f"For {degraded.component.label}", degraded.supporting)
         yield from _names(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
-            yield f"  To distinguish them, run: {' '.join(_command(verdict, degraded.next))}"
+            yield f"  To distinguish them, run: {' '.join(command_line(verdict, degraded.next))}"
     yield from _names("Not explained", found.unexplained)
     yield from (f"  {sentence}" for sentence in found.lacking)
 
@@ -106,45 +100,3 @@ def _explained(verdict: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
 def _names(label: str, names: Sequence[str]) -> Iterator[str]:
     if names:
         yield f"  {label}: {listed(names, MOST)}"
-
-
-def _sessions(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
-    """Return the sessions of some verdicts: the results folder and the id of each."""
-    return {(session.results, session.id) for verdict in verdicts for session in verdict.sessions}
-
-
-def _command(verdict: NodeVerdict, checks: Iterable[str]) -> list[str]:
-    """Return the command line that runs checks on the partition of a node."""
-    chosen = [part for check in dict.fromkeys(checks) for part in ("-n", f"^{check}$")]
-    system = [f"--system={verdict.partitions[0]}"] if verdict.partitions else []
-    return ["reframe", *system, "-c", "reframe_checks", "-r", *chosen]
-
-
-def _measured(verdicts: Sequence[NodeVerdict]) -> bool:
-    """Run the checks that distinguish components; return whether there were any.
-
-    :raises UsageError: for several nodes, and for a node changed by an overlay.
-    :raises NotFoundError: when ReFrame or its checks are not found.
-    """
-    if len(verdicts) != 1:
-        raise UsageError(f"--measure needs exactly one node; there are {len(verdicts)}.")
-    (verdict,) = verdicts
-    found = verdict.diagnosis.degraded if verdict.diagnosis is not None else ()
-    checks = [check for degraded in found for check in degraded.next]
-    if not checks:
-        return False
-    command = _command(verdict, checks)
-    if verdict.simulated is not None and verdict.simulated.overlay is not None:
-        raise UsageError(
-            f"An overlay changed the simulated node: run {' '.join(command)} with the same overlay "
-            "(-S overlay=FILE)."
-        )
-    reframe = Path(sys.executable).with_name("reframe")
-    if not (ROOT / "reframe_checks").is_dir() or not reframe.exists():
-        raise NotFoundError(
-            "ReFrame and the checks were not found: change to the root of the repository."
-        )
-    # Standard output is for the diagnosis.
-    typer.echo(f"Runs {' '.join(command)}", err=True)
-    subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)
-    return True

@@ -1,0 +1,59 @@
+"""Checks that distinguish equal explanations of missed limits: their command line, and a run."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import typer
+
+from fabricheck.core.checkout import ROOT
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.judge.verdict.model import NodeVerdict
+
+#: The file descriptor of standard error.
+_STDERR = 2
+
+
+def sessions_of(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
+    """Return the sessions of some verdicts: the results folder and the id of each."""
+    return {(session.results, session.id) for verdict in verdicts for session in verdict.sessions}
+
+
+def command_line(verdict: NodeVerdict, checks: Iterable[str]) -> list[str]:
+    """Return the command line that runs checks on the partition of a node."""
+    chosen = [part for check in dict.fromkeys(checks) for part in ("-n", f"^{check}$")]
+    system = [f"--system={verdict.partitions[0]}"] if verdict.partitions else []
+    return ["reframe", *system, "-c", "reframe_checks", "-r", *chosen]
+
+
+def measured(verdicts: Sequence[NodeVerdict]) -> bool:
+    """Run the checks that distinguish components; return whether there were any.
+
+    :raises UsageError: for several nodes, and for a node changed by an overlay.
+    :raises NotFoundError: when ReFrame or its checks are not found.
+    """
+    if len(verdicts) != 1:
+        raise UsageError(f"--measure needs exactly one node; there are {len(verdicts)}.")
+    (verdict,) = verdicts
+    found = verdict.diagnosis.degraded if verdict.diagnosis is not None else ()
+    checks = [check for degraded in found for check in degraded.next]
+    if not checks:
+        return False
+    command = command_line(verdict, checks)
+    if verdict.simulated is not None and verdict.simulated.overlay is not None:
+        raise UsageError(
+            f"An overlay changed the simulated node: run {' '.join(command)} with the same overlay "
+            "(-S overlay=FILE)."
+        )
+    reframe = Path(sys.executable).with_name("reframe")
+    if not (ROOT / "reframe_checks").is_dir() or not reframe.exists():
+        raise NotFoundError(
+            "ReFrame and the checks were not found: change to the root of the repository."
+        )
+    # Standard output is for the diagnosis.
+    typer.echo(f"Runs {' '.join(command)}", err=True)
+    subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)
+    return True
