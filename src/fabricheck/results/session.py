@@ -366,7 +366,7 @@ class Session:
     first one's, ``whole`` the set that all make together, and ``lacking`` says what is missing.
     ``report`` is None for a session that was killed or is still running, and for documents outside
     any session, which have no id: ``paths`` are their documents, and the cases those that the
-    folders show (`killed`).
+    folders show (`folder.without_report`).
     """
 
     id: str

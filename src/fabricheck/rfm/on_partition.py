@@ -1,7 +1,7 @@
 """The partition and environment of a check, its devices and programs, and how its jobs end.
 
 ReFrame keeps the class name of an exception in its report (`fail_info`), from which
-`results.run_report` reads why the check failed; a node's verdict distinguishes them. ReFrame treats
+`results.session` reads why the check failed; a node's verdict distinguishes them. ReFrame treats
 all subclasses of `SanityError` alike.
 """
 
