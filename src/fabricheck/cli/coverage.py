@@ -23,8 +23,8 @@ def coverage(
     name = results.name if results is not None and results.sessions else None
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
-    nodes = [] if results is None else [observed.node for observed in results.observed]
-    unknown = dict.fromkeys(said for node in nodes for said in rules.not_judged(node))
+    parts = results.observed if results is not None else ()
+    unknown = dict.fromkeys(said for part in parts for said in rules.not_judged(part.node))
     found = {
         "session": name,
         "experiments": [

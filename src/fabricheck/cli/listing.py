@@ -40,7 +40,7 @@ _ALL = {
     "every-node": ("cli.every_node", "Run a session on each node of the allocation."),
     "fleet": ("cli.fleet", "Show which of many nodes stand out, and what changed on them."),
     "results list": ("cli.results_list", "List the sessions, latest first."),
-    "results show": ("cli.results", "Show what was measured."),
+    "results show": ("cli.results_show", "Show what was measured."),
     "results coverage": ("cli.coverage", "Show which of E1 to E17 a session ran, and why not all."),
     "results validate": (
         "cli.results_validate",

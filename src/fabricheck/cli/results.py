@@ -1,16 +1,11 @@
-"""`fabricheck results show`: what was measured; and what commands that show results have."""
+"""What commands that show results have: what a name is, its heading, its documents and the end."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any
 
-import typer
-
-from fabricheck.cli import commands, output, series_tables
-from fabricheck.cli.output import AsJson, Name, OnNodes
-from fabricheck.core import show
+from fabricheck.cli import output
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.nodelists import folded, unfolded
 from fabricheck.core.show import listed
@@ -95,47 +90,3 @@ def end(found: Results, entries: Sequence[Entry], nothing: str | None) -> int:
     if nothing is not None and code == EXIT_GOOD:
         raise NotFoundError(nothing)
     return code
-
-
-@commands.command("results show")
-def show_results(
-    what: Name = "latest",
-    show_all: Annotated[
-        bool, typer.Option("--all", help="Show every series; scans are not summarised.")
-    ] = False,
-    on: OnNodes = None,
-    as_json: AsJson = False,
-) -> int:
-    """Show what was measured."""
-    found = choose(what, on)
-    plain = (
-        Entry(row.case, None, None, None)
-        for row in found.checks
-        if row.entry is None and row.case is not None and row.case.metrics and not row.case.skipped
-    )
-    entries = [*entries_of(found), *plain]
-    text = series_tables.blocks(heading(found), found.checks, show_all)
-    result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
-    show.result(result, text, as_json)
-    nothing = f"There is no result document in {found.title}."
-    return end(found, entries, None if entries else nothing)
-
-
-def _entry(entry: Entry) -> dict[str, Any]:
-    case = entry.case
-    return {
-        "case": case and case.name,
-        "where": case and case.where,
-        "node": entry.node,
-        "result": case and case.result,
-        "reason": case and case.reason,
-        "earlier": [
-            {"result": earlier.result, "reason": earlier.reason, "path": earlier.document_path}
-            for earlier in (case.earlier if case else ())
-        ],
-        "metrics": {name: one._asdict() for name, one in case.metrics.items()} if case else {},
-        "failed_attempts": case and case.failed_attempts,
-        "path": entry.path,
-        "problem": " ".join(map(str, entry.problems)) or None,
-        "document": entry.document,
-    }

@@ -199,5 +199,4 @@ def _print(shown: RenderableType) -> None:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else PIPED_WIDTH
-    console = Console(width=width, highlight=False, soft_wrap=False, emoji=False, markup=False)
-    console.print(shown)
+    Console(width=width, highlight=False, emoji=False, markup=False).print(shown)

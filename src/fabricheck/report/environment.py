@@ -75,11 +75,9 @@ def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
         found = sentences(session.outputs, session.start, session.end)
         new = [sentence for sentence in found if sentence not in says]
         says |= dict.fromkeys(new)
-        for folder in session.outputs if new else ():
-            if (folder / FOLDER).is_dir():
-                files = (folder / FOLDER).iterdir()
-                kept += sorted(str(file) for file in files if file.name != FILE)
-                break
+        folders = [folder / FOLDER for folder in session.outputs if (folder / FOLDER).is_dir()]
+        files = folders[0].iterdir() if new and folders else ()
+        kept += sorted(str(file) for file in files if file.name != FILE)
     return list(says), kept
 
 
