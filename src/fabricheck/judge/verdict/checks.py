@@ -35,9 +35,6 @@ _RULE_OF_FAILURE: Mapping[Failure | None, str] = {
     "time-over": "time-limit",
 }
 
-#: Phases of ReFrame in which a result existed and was judged.
-JUDGING = frozenset({"sanity", "performance"})
-
 #: The rules that are a fault of a node where the same software does not show it elsewhere.
 ISOLATING = frozenset({"time-limit", "ended", "refused"})
 
@@ -329,32 +326,30 @@ class Attempt:
 
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
         reason = case.reason or "ReFrame gives no reason"
-        if case.result == ABORTED:
-            meanings = (meaning for name, meaning in _ABORTED_BY.items() if name in reason)
-            ended = (f"The session ended before the check did: {meaning}." for meaning in meanings)
-            yield self._say("cancelled", next(ended, reason))
-        elif case.failure in _RULE_OF_FAILURE:
-            yield self._say(_RULE_OF_FAILURE[case.failure], reason)
-        elif case.phase == "performance" or self._missed:
+        aborted, stated = case.result == ABORTED, _RULE_OF_FAILURE.get(case.failure)
+        if not aborted and stated is None and (case.phase == "performance" or self._missed):
             yield from self._of_metrics(case, reason)
-        elif explained:
             return
-        elif case.phase == "sanity":
-            if not case.experiments:
-                yield self._say("failed", reason)
-            elif case.exit_code not in (0, None):
-                yield self._say("ended", reason)
-            elif self.document is None:
-                yield self._say("no-document", self._problem or reason)
-            elif case.failure == "doubted-value":
-                yield self._measured("not-believed", reason, others_named=True)
-            else:
-                yield self._say("not-believed", reason)
-        elif case.phase is not None and case.phase not in JUDGING:
-            ran = case.phase in ("cleanup", "finalize")
-            yield self._say("failed" if ran else "not-started", f"({case.phase}) {reason}")
-        else:
-            yield self._say("failed", reason)
+        meanings = (meaning for name, meaning in _ABORTED_BY.items() if name in reason)
+        ended = (f"The session ended before the check did: {meaning}." for meaning in meanings)
+        sanity, in_phase = case.phase == "sanity", f"({case.phase}) {reason}"
+        rows = (
+            (aborted, "cancelled", next(ended, reason)),
+            (stated is not None, stated, reason),
+            (explained, None, reason),
+            (sanity and not case.experiments, "failed", reason),
+            (sanity and case.exit_code not in (0, None), "ended", reason),
+            (sanity and self.document is None, "no-document", self._problem or reason),
+            (sanity, "not-believed", reason),
+            (case.phase in ("cleanup", "finalize"), "failed", in_phase),
+            (case.phase is not None, "not-started", in_phase),
+            (True, "failed", reason),
+        )
+        rule, because = next((rule, because) for holds, rule, because in rows if holds)
+        if rule == "not-believed" and case.failure == "doubted-value":
+            yield self._measured(rule, because, others_named=True)
+        elif rule is not None:
+            yield self._say(rule, because)
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
         if not self._missed:
