@@ -101,6 +101,7 @@ FAULTS = [
     (("systems", 0), "lumi", "systems[0]: it must contain a mapping"),
     ((*P, "scheduler"), "pbs", f"{PLACE}: shares its nodes with other jobs: access needs -l pl"),
     ((*P, "devices"), ..., f"{PLACE}.devices: this key is missing."),
+    ((*P, "name"), "", "systems[lumi].partitions[0].name: string should have at least 1 character"),
     ((*P, "scheduler"), ..., f"{PLACE}.scheduler: this key is missing."),
     ((*P, "devices"), [], f"{PLACE}.devices: list should have at least 1 item"),
     ((*P, "devices", 0, "num_devices"), 0, f"{PLACE}.devices[0].num_devices: input should be gr"),
