@@ -467,6 +467,7 @@ def test_a_limit_of_the_site_with_its_sentence_is_right(tmp_path, monkeypatch):
         (", why: our vendor promised it", "",
          "small_copies.yaml, h2d_worst of small_copies on north:gpu: a limit of the site requires"),
         ("-0.1", "null", "[6.4, null, null, GB/s], has no limit"),
+        ("[6.4, -0.1, null, GB/s]", "6.4", "h2d_worst, 6.4, is not [value, lower, upper, unit]."),
         ("[6.4, -0.1, null, GB/s]", "[6.4, -0.1, null]",
          "[6.4, -0.1, null], has no unit; the metric is in GB/s, us, count or %."),
         ("kind: site, why: our vendor promised it",
@@ -478,7 +479,8 @@ def test_a_limit_of_the_site_with_its_sentence_is_right(tmp_path, monkeypatch):
          "the limit of h2d_worst, [2400, -0.1, null, GB/s], needs '# Why the limits are as wide as "
          "they are: ...' at the head of the file."),
     ],
-    ids=["no source", "a list", "no sentence", "no bounds", "no unit", "another value", "no why"],
+    ids=["no source", "a list", "no sentence", "no bounds", "a number", "no unit", "another value",
+         "no why"],
 )  # fmt: skip
 def test_what_is_wrong_with_a_limit_is_one_sentence(tmp_path, monkeypatch, old, new, said):
     assert SITE.count(old) == 1

@@ -35,9 +35,9 @@ def report_only(unit: str) -> Entry:
     return (0, None, None, unit)
 
 
-def requires(entry: Sequence[Any]) -> bool:
-    """Whether an entry can be missed: [0, null, null, unit] cannot."""
-    return any(bound is not None for bound in entry[1:3])
+def requires(entry: Any) -> bool:
+    """Whether an entry can be missed: [0, null, null, unit] cannot; what is no entry is a fault."""
+    return not isinstance(entry, Sequence) or any(bound is not None for bound in entry[1:3])
 
 
 def required(entry: Any) -> bool:
