@@ -177,8 +177,9 @@ def test_lost_nodes_and_missing_metrics_end_with_11(tables, capsys, healthy):
     lost = healthy.head(1).with_columns(
         kind=pl.lit("node"), node=pl.lit("n999"), result=pl.lit("lost")
     )
+    nameless = lost.with_columns(node=pl.lit(None, dtype=pl.String))
     few = healthy.filter(~((pl.col("node") == "n003") & (pl.col("check") == "stream_local")))
-    pl.concat([few, lost]).write_parquet(tables / "few.parquet")
+    pl.concat([few, lost, nameless]).write_parquet(tables / "few.parquet")
     code, out, _ = run(capsys, tables / "few.parquet")
     assert code == 11
     assert "Metrics missing on 1 node that nine in ten others have: n003\n" in out

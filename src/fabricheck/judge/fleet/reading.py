@@ -157,9 +157,9 @@ class Fleet:
     @cached_property
     def lost(self) -> list[str]:
         """The requested nodes without any result."""
-        lost = self.rows.filter(pl.col("kind") == "node", pl.col("result") == LOST)["node"]
+        nodes = self.rows.filter(pl.col("kind") == "node", pl.col("result") == LOST)["node"]
         single = itertools.filterfalse(nodelists.is_several, self.requested)
-        return sorted({*lost, *single} - {*self.nodes}, key=nodelists.natural)
+        return sorted({*nodes.drop_nulls(), *single} - {*self.nodes}, key=nodelists.natural)
 
     @property
     def lost_networks(self) -> list[str]:
