@@ -97,6 +97,8 @@ def test_calibrate_and_compare_read_what_is_in_it(sent, tmp_path):
     assert inside.values == outside.values and inside.values
     same = run("compare", sent, tmp_path / "elsewhere")
     assert "0 worse, 0 better" in same and "0 missing in B" in same
+    # Both are one session, whose time and node the heading has.
+    assert same.count(", session run-0 of 20") == 2
 
 
 @pytest.mark.parametrize(

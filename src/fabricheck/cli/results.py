@@ -37,7 +37,7 @@ def heading(found: Results) -> str:
 def titled(found: Results) -> str:
     """Return what results are of: a session with its counts, or the title of anything else."""
     session = found.session
-    if found.archive is not None:
+    if found.title == f"archive {found.archive}":
         sessions = (
             f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
         )
