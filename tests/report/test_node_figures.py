@@ -320,6 +320,7 @@ def test_kinds_of_host_memory_are_figures_of_their_own(mi250x):
     pinned, pageable = matrices.host_memory(partition(mi250x, program("memcpy", *series)))
     assert (pinned.id, pageable.id) == ("numa-pinned-h2d", "numa-pageable-h2d")
     assert [row["value"] for row in (*pinned.rows, *pageable.rows)] == [28.3, 25.4]
+    assert "The only value is 28.3 GB/s at 0-0." in pinned.says
 
 
 def test_mpi_from_the_first_device_stands_beside_the_lab_notes(mi250x):

@@ -300,7 +300,7 @@ def ends(cells: Mapping[Pair, float], unit: str) -> str:
     """Return the lowest and the highest value, and their places."""
     low, high = min(cells.values()), max(cells.values())
     if len(cells) == 1:
-        return f"The only value is {low:.4g} {unit}."
+        return f"The only value is {low:.4g} {unit} at {_where(cells, low)}."
     if high - low <= 0.005 * high:
         return f"All {len(cells)} values lie between {low:.4g} and {high:.4g} {unit}."
     return (
