@@ -33,6 +33,10 @@ def test_runs_of_perftest():
     assert of_ib(IB) == of_ib(texts.ib_write_bw(remark=False)) == 98.02
     whole = texts.ib_write_bw(size=1 << 20)
     assert of_ib(whole, size=1 << 20) == 92.62
+    lines = IB.splitlines()
+    lines.insert(-1, "Warning: the clock of the processor varies")
+    lines.insert(3, " a line of a newer version")
+    assert of_ib("\n".join(lines) + "\n") == 98.02
 
 
 @pytest.mark.parametrize(("text", "read"), [(CXI, of_cxi), (IB, of_ib)])

@@ -42,12 +42,13 @@ RDMA Size\[B\]\s+Writes\s+BW\[Gb/s\]\s+PktRate\[Mpkt/s\]
 \s*(?P=stated)\s+[0-9]+\s+{_COUNT}
 -+"""
 
-#: Between header and row it may tell that the clock of the processor varies.
+#: Below the header it may tell that the clock of the processor varies.
+_REMARKS = r"(?:(?:Conflicting|Warning:).*\n)*"
 _IB = rf"""\s*RDMA_Write BW Test
-(?:.*\n)?\s*Dual-port\s+: O(?:N|FF)\s+Device\s+: (?P<nic>\S+)
+(?:.*\n)*?\s*Dual-port\s+: O(?:N|FF)\s+Device\s+: (?P<nic>\S+)
 (?:.*\n)*?\s*#bytes\s+#iterations\s+BW peak\[Gb/sec\]\s+BW average\[Gb/sec\]\s+MsgRate\[Mpps\]
-(?:(?:Conflicting|Warning:).*\n)*\s*(?P<size>[0-9]+)\s+[0-9]+\s+{_NUMBER}\s+{_COUNT}
--+"""
+{_REMARKS}\s*(?P<size>[0-9]+)\s+[0-9]+\s+{_NUMBER}\s+{_COUNT}
+{_REMARKS}-+"""
 
 
 @dataclass(frozen=True)

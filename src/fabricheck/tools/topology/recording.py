@@ -102,9 +102,8 @@ def record(
             content["notes"].append(setting)
         content["differences"] = list(map(asdict, differences))
 
-    simulated = runtime == "sim"
     return recorded(
-        "topology", runtime, _ENVIRONMENT, options, examine, output, simulated=simulated
+        "topology", runtime, _ENVIRONMENT, options, examine, output, simulated=runtime == "sim"
     )
 
 
