@@ -36,10 +36,8 @@ def validate(
 
     Exit status 4 if one is invalid or incomplete, 3 if one is missing or there is none.
     """
-    if names:
-        entries = [entry for name in names for entry in _to_validate(name)]
-    else:
-        entries = entries_of(read())
+    named = [entry for name in names or () for entry in _to_validate(name)]
+    entries = named if names else entries_of(read())
     verdicts = [_verdict(entry) for entry in entries]
     show.result(verdicts, (verdict["says"] for verdict in verdicts), as_json, wrapped=False)
     if not entries:

@@ -243,11 +243,13 @@ def _shown(
 def _measured(observed: Observed, coverage: Iterable[Coverage]) -> Iterator[str]:
     """Yield the experiments of which a partition has series or comparisons."""
     yield from (point.experiment for point in observed.points)
-    for row in coverage:
-        for ran in row.ran:
-            here = (ran.where, ran.node) == (observed.where, observed.on)
-            if here and (ran.series or ran.comparisons):
-                yield row.experiment.id
+    yield from (
+        row.experiment.id
+        for row in coverage
+        for ran in row.ran
+        if (ran.where, ran.node) == (observed.where, observed.on)
+        and (ran.series or ran.comparisons)
+    )
 
 
 def _drawn(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator[Shown]:

@@ -161,11 +161,8 @@ def partition_state(observed: Observed) -> Mapping[str, Any]:
         return {}
     every = chain.from_iterable(map(state.causes, documents))
     absent = {one["item"]: one["why"] for each in documents for one in each["state"]["absent"]}
-    of_device = {
-        index: [row for row in rows if row.get("device") == index]
-        for index in sorted({row["device"] for row in rows if "device" in row})
-    }
-    devices = {index: dict(_ranges(own)) for index, own in of_device.items()}
+    of_device = grouped((row["device"], row) for row in rows if "device" in row)
+    devices = {index: dict(_ranges(own)) for index, own in sorted(of_device.items())}
     return {
         "causes": list(map(state.sentence, state.merged(every))),
         "host": dict(_ranges(row for row in rows if "device" not in row)),

@@ -10,7 +10,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.references import stated
-from fabricheck.references.listing import RULE, CheckMetrics, Source, rows
+from fabricheck.references.listing import CheckMetrics, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED
 from fabricheck.results.observed import Observed
@@ -127,14 +127,12 @@ def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, floa
 
 
 def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
-    in_unit = [point for point in series if point.unit == one.metric.unit]
-    if not in_unit:
-        only = Extreme(one.metric.value or 0.0, "")
-        return only, only
-    sign = 1 if in_unit[0].better == "higher" else -1
-    ordered = sorted(in_unit, key=lambda point: sign * point.value)
-    best, worst = (Extreme(point.value, point.place) for point in (ordered[-1], ordered[0]))
-    return best, worst
+    in_unit = (point for point in series if point.unit == one.metric.unit)
+    ordered = sorted(in_unit, key=lambda it: it.value if it.better == "higher" else -it.value)
+    ends = [Extreme(point.value, point.place) for point in ordered] or [
+        Extreme(one.metric.value or 0.0, "")
+    ]
+    return ends[-1], ends[0]
 
 
 #: The remark on a reference that the reference files no longer contain, or that changed there.
@@ -157,15 +155,14 @@ class Reference:
     def limits(self) -> str:
         """The limits as text; empty if the reference has none."""
         recorded = self.metric.recorded
-        said = []
-        for limit, part, word in (
-            (recorded.least, recorded.lower, "at least"),
-            (recorded.most, recorded.upper, "at most"),
-        ):
-            if limit is not None:
-                percent = f" ({100 * part:+.3g} %)" if part else ""
-                said.append(f"{word} {limit:.5g}{percent}")
-        return " and ".join(said)
+        return " and ".join(
+            f"{word} {limit:.5g}{f' ({100 * part:+.3g} %)' if part else ''}"
+            for limit, part, word in (
+                (recorded.least, recorded.lower, "at least"),
+                (recorded.most, recorded.upper, "at most"),
+            )
+            if limit is not None
+        )
 
 
 def references_of(observed: Observed) -> tuple[Reference, ...]:
@@ -184,22 +181,21 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
 
 def _origin(observed: Observed, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:
     """Return kind, explanation and sources: of the rule, the plain test, or today's files."""
-    if metric.record is not None and metric.record.rule is not None:
-        return RULE, metric.record.rule, ()
     recorded, where = metric.recorded, observed.where
     # ReFrame names a repeated check "name %$REPEAT_NUM=0".
     name = metric.check_row.title.split()[0]
     if observed.recorded is not None and name in observed.recorded.plain:
         return "site", "stated in the test", ()
     try:
-        found = stated.references_in(folder())
-        entry = [recorded.reference, recorded.lower, recorded.upper, metric.unit]
-        named = extras(where).get("references")
-        about = {"unit": metric.unit, "entry": entry}
-        check_metrics = CheckMetrics(
-            name, where, metric.check_row.environment or "", {metric.metric: about}
-        )
-        row = next(rows([check_metrics], found, {where: named}, {}))
+        about = {
+            "unit": metric.unit,
+            "entry": [recorded.reference, recorded.lower, recorded.upper, metric.unit],
+            "rule": metric.record and metric.record.rule,
+        }
+        environment = metric.check_row.environment or ""
+        asked = CheckMetrics(name, where, environment, {metric.metric: about})
+        named = {where: extras(where).get("references")}
+        row = next(rows([asked], stated.references_in(folder()), named, {}))
     except FabricheckError as error:
         return CHANGED, str(error), ()
     return row.kind, row.how, row.sources

@@ -241,14 +241,26 @@ class Partition:
     @property
     def missed(self) -> list[Metric]:
         """The metrics that missed their limit."""
-        limited = (m for m in self.observed.metrics if m.recorded.nearest_limit)
-        return sorted((metric for metric in limited if metric.recorded.missed), key=_margin)
+        return sorted(
+            (
+                it
+                for it in self.observed.metrics
+                if it.recorded.nearest_limit and it.recorded.missed
+            ),
+            key=_margin,
+        )
 
     @property
     def within(self) -> list[Metric]:
         """The metrics within their limit, the one nearest to it first."""
-        every = (m for m in self.observed.metrics if m.margin is not None)
-        return sorted((metric for metric in every if not metric.recorded.missed), key=_margin)
+        return sorted(
+            (
+                it
+                for it in self.observed.metrics
+                if it.margin is not None and not it.recorded.missed
+            ),
+            key=_margin,
+        )
 
     @cached_property
     def slow(self) -> list[Slow]:

@@ -118,9 +118,10 @@ def figures(observed: Observed) -> Iterator[Figure]:
                 rows += [of_point(interface.label, point) for point in line]
                 rows += _published(observed, interface, way)
         if rows:
-            name = f"host-curves-{way}"
-            title = f"Interfaces over size, {title}"
-            yield curve_figure(name, title, observed.kind, rows, known=_LABELS)
+            yield curve_figure(
+                f"host-curves-{way}", f"Interfaces over size, {title}", observed.kind, rows,
+                known=_LABELS,
+            )  # fmt: skip
     yield from _of_several(observed)
 
 

@@ -125,9 +125,8 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
         return
     svg = _Sketch(node, peers, hosts, marks).svg()
     rows = [row for health in every for row in health.rows()]
-    says = _says(observed, peers, hosts)
-    if diagnosis is not None:
-        says = f"{diagnosis.sentence} {says}"
+    first = f"{diagnosis.sentence} " if diagnosis is not None else ""
+    says = f"{first}{_says(observed, peers, hosts)}"
     yield Figure("node", "The node and its links", observed.kind, says, rows, svg)
 
 

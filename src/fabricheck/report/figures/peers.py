@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from fabricheck.core.amounts import about
-from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.node import NodeModel
@@ -91,8 +90,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         of_value(value.id, value, to=None, peak=None, percent=value.value, reference=None, text="")
         for value in theirs
     ]
-    drawing = _by_device(rows)
-    yield Figure("peer-peak", title, observed.kind, says, rows, drawing)
+    yield Figure("peer-peak", title, observed.kind, says, rows, _by_device(rows))
 
 
 def messages(observed: Observed) -> Iterator[Figure]:
@@ -131,8 +129,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
             " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "
             "whose devices are linked as those here."
         )
-    drawing = _by_device(rows)
-    yield Figure("mpi-from-0", title, observed.kind, says, rows, drawing)
+    yield Figure("mpi-from-0", title, observed.kind, says, rows, _by_device(rows))
 
 
 def _by_device(rows: Sequence[Row]) -> Drawing:
@@ -142,11 +139,9 @@ def _by_device(rows: Sequence[Row]) -> Drawing:
 
 def _lab_notes(node: NodeModel | None, pattern: str) -> Iterator[Record]:
     """Yield the values of the lab notes for a node with the same links."""
-    try:
-        same = node is not None and node.link_matrix == load_node(LAB_LINKS).link_matrix
-    except FabricheckError:
+    if node is None or node.vendor != "amd":
         return
-    if node is not None and same and node.vendor == "amd":
+    if node.link_matrix == load_node(LAB_LINKS).link_matrix:
         yield from beside(dataclasses.replace(node, systems=(LAB_SYSTEM,)), pattern)
 
 

@@ -80,11 +80,10 @@ def _near(point: Series) -> str:
 
     The node model is not used: a virtual machine may have other domains than its node.
     """
-    ranks = {rank["rank"]: rank for rank in point.document.get("ranks") or ()}
-    devices = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
-    rank = ranks.get(_rank(point))
-    core = rank["numa_domain"] if rank else None
-    device = devices.get(point.device) if point.device is not None else None
+    ranks = {rank["rank"]: rank["numa_domain"] for rank in point.document.get("ranks") or ()}
+    domains = {device["index"]: device["numa_domain"] for device in point.document["devices"]}
+    core = ranks.get(_rank(point))
+    device = domains.get(point.device) if point.device is not None else None
     if core is None or device is None:
         return UNKNOWN
     return NEAR if core == device else REMOTE
