@@ -262,8 +262,8 @@ class NodeJudgement:
                     "still running.",
                 )
         if missing:
-            listed = f"missing that should have run on {node}: {', '.join(missing)}."
-            yield finding("missing", f"{count(len(missing), 'check')} {listed}")
+            should = f"missing that should have run on {node}: {listed(missing)}."
+            yield finding("missing", f"{count(len(missing), 'check')} {should}")
 
     def _of_checks(self) -> Iterator[Finding]:
         """Yield the reasons against PASS of the checks, except missing ones."""

@@ -1,7 +1,7 @@
 """The table of rules that lead to each status, shown in docs/result.md.
 
-A rule applies to one attempt of a check, or to the node. `attempts` combines a check's attempts,
-and `judging` combines all checks into a node's status.
+A rule applies to one attempt of a check, or to the node. `checks` combines a check's attempts, and
+`node` combines all checks into a node's status.
 """
 
 from __future__ import annotations
