@@ -26,6 +26,16 @@ def test_values_and_the_width_of_what_decided_them(tmp_path):
     assert (median.value, median.half_width) == (75.0, None)
 
 
+def test_what_compares_a_node_with_itself_is_left_to_its_rule(tmp_path):
+    folder = measured(tmp_path, 0, {"copy_worst": 100.0, "copy_pair": 99.0}, 0)
+    (path,) = folder.rglob("metrics.json")
+    content = json.loads(path.read_text())
+    content["metrics"]["copy_pair"] |= {"compared": "99 % of the others", "rule": "its peers"}
+    path.write_text(json.dumps(content))
+    (run,) = gather([folder], PARTITION).runs
+    assert [metric for _, metric in run.values] == ["copy_worst"]
+
+
 def test_no_repetition_hides_one_that_cannot_be_true():
     peak = Bound(110.0, "derived", "the peak")
     values = [Value(one, "GB/s", bound=peak) for one in (100.0, 120.0, 100.0)]

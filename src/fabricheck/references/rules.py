@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import functools
 import math
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,9 +20,6 @@ from fabricheck.references.entries import Entry
 from fabricheck.references.published import OWN_FOLDER, folder
 
 FILE = "rules.yaml"
-
-#: Suffixes of metrics that exist for a rule: they compare, and have no other value.
-RELATIVE = re.compile(r"_(alike|of_single)$")
 
 #: By collective how often its data pass from device to device, and the fewest bytes that each of n
 #: devices sends or receives, as a fraction of the message size.

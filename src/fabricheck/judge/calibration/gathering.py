@@ -15,7 +15,6 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
 from fabricheck.judge.calibration import rule
 from fabricheck.node import NodeModel
-from fabricheck.references.rules import RELATIVE
 from fabricheck.results import archive, table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
@@ -453,8 +452,9 @@ def _values(row: table.Check) -> Iterator[tuple[tuple[str, str], Value]]:
     assert document is not None and case is not None
     model = node_of(case.where, [document], case)
     for metric in table.metrics(row):
-        # A metric that compares a node with itself is limited by a rule, whatever its value.
-        if metric.value is not None and not RELATIVE.search(metric.metric):
+        record = metric.record
+        # One that compares a node with itself is limited by its rule, whatever its value.
+        if metric.value is not None and not (record and record.compared and record.rule):
             value = value_of(metric, metric.value, document, model)
             yield (case.name.split()[0], metric.metric), value
 
