@@ -20,6 +20,7 @@ from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import amounts, show, statistics
 from fabricheck.core.errors import InvalidFile, NotFoundError, OtherRunError, UsageError
 from fabricheck.core.models import StrictModel, read_model
+from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
@@ -130,7 +131,7 @@ def load(folder: Path) -> Manifest:
         known = NAMES.get(launch.tool, ("unknown tool",))
         if launch.name not in known:
             whose = launch.tool or "our programs"
-            reason = f"{launch.name} is not a launch of {whose} ({', '.join(known)})"
+            reason = f"{launch.name} is not a launch of {whose} ({listed(known)})"
             raise InvalidFile(path, f"launches[{number}]", reason)
     return found
 

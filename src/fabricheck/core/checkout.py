@@ -6,6 +6,7 @@ import subprocess
 from pathlib import Path
 
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import UNKNOWN
 
 #: The parts of the checkout that a wheel contains (setup.py): node models, site files, references.
@@ -61,7 +62,7 @@ def config_file(kind: str, name: str, what: str) -> Path:
     folder = config_folder(kind)
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = ", ".join(sorted(one.stem for one in folder.glob("*.yaml"))) or "none"
+        known = listed(sorted(one.stem for one in folder.glob("*.yaml"))) or "none"
         raise NotFoundError(f"There is no {what} '{name}' in {folder}, which has: {known}.")
     return path
 

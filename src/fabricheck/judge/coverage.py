@@ -18,6 +18,7 @@ import yaml
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
 from fabricheck.node import NodeModel
@@ -100,15 +101,15 @@ class Ran:
     @property
     def sentence(self) -> str:
         """The results and their amount as a sentence, with ``{}`` for the place."""
-        what = ", ".join(self.clocks) or "nothing measured"
-        runtimes = f" by the {', '.join(self.runtimes)} runtime" if self.runtimes else ""
+        what = listed(self.clocks) or "nothing measured"
+        runtimes = f" by the {listed(self.runtimes)} runtime" if self.runtimes else ""
         counts = {
             "passed": self.passed,
             "failed": self.failed,
             "skipped": self.skipped,
             "without a document": self.without_document,
         }
-        parts = ", ".join(f"{number} {kind}" for kind, number in counts.items() if number)
+        parts = listed(f"{number} {kind}" for kind, number in counts.items() if number)
         found = f"{self.series} series"
         if self.comparisons:
             found = count(self.comparisons, "comparison")
@@ -177,14 +178,14 @@ class Coverage:
             return said
         if self.partitions:
             plural = "has" if len(self.partitions) == 1 else "have"
-            return f"{said}, which {', '.join(self.partitions)} {plural}"
+            return f"{said}, which {listed(self.partitions)} {plural}"
         return f"{said}; {self.experiment.get}"
 
 
 def not_judged(node: NodeModel | None) -> Iterator[str]:
     """Yield a sentence on the peaks of a node that its model does not know."""
     if node is not None and node.unknown_peaks:
-        unknown = ", ".join(node.unknown_peaks)
+        unknown = listed(node.unknown_peaks)
         yield f"Not judged against a peak of {node.name} that is unknown: {unknown}."
 
 
@@ -351,7 +352,7 @@ def _not_testable(
     tagged = [row for row in rows if experiment.id in (row.experiment or "").split()]
     skipped = [row.title for row in tagged if row.result in SKIPPED]
     if skipped and experiment.skipped is not None:
-        yield f"{', '.join(skipped)}: {experiment.skipped}"
+        yield f"{listed(skipped)}: {experiment.skipped}"
     if experiment.id in WITH_COLLECTIVES:
         left_out = {
             left["operation"]
@@ -360,5 +361,5 @@ def _not_testable(
             if left["reason"] == LEFT_OUT
         }
         if left_out:
-            names = ", ".join(sorted(left_out))
+            names = listed(sorted(left_out))
             yield f"{names}: left out, as the partition's MPI does not support them (mpi_without)"

@@ -15,6 +15,7 @@ from pydantic import Field, model_validator
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.show import listed
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node import platform, system
 from fabricheck.node.model import Device, Link, NodeModel
@@ -67,7 +68,7 @@ class ResourceChange(StrictModel):
     def _changes_one_thing(self) -> ResourceChange:
         effects = ("bandwidth_factor", "delay_us", "take_turns", "hangs")
         if sum(getattr(self, name) is not None for name in effects) != 1:
-            raise ValueError(f"exactly one of {', '.join(effects)} is needed")
+            raise ValueError(f"exactly one of {listed(effects)} is needed")
         if self.bytes is not None and (self.take_turns or self.bytes[0] > self.bytes[1]):
             raise ValueError("bytes must be the least and the most of an affected transfer")
         if self.first is not None and self.delay_us is None:

@@ -16,6 +16,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fabricheck.core.errors import InvalidFile
+from fabricheck.core.show import listed
 from fabricheck.node.model import Device, Domain, Nic, NodeModel
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import KnownQuantity, SimulationSection
@@ -256,7 +257,7 @@ class Platform:
     def _link(self, name: Resource, gbs: float | None, each: bool = False) -> Resource:
         if self.stated and gbs == math.inf:
             raise InvalidFile(
-                self.node.file, ", ".join(self.node.unknown_peaks), "a simulation needs a value"
+                self.node.file, listed(self.node.unknown_peaks), "a simulation needs a value"
             )
         self.links.setdefault(name, {"gbs": gbs, "each": each})
         return name
@@ -509,7 +510,7 @@ def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -
             if fnmatchcase(name, pattern) or fnmatchcase(OF_NODE.sub("", name), pattern)
         ]  # fmt: skip
         if not matches:
-            near = ", ".join(f"'{match}'" for match in get_close_matches(pattern, names, cutoff=0))
+            near = listed(f"'{match}'" for match in get_close_matches(pattern, names, cutoff=0))
             reason = f"there is no resource '{pattern}'; similar names: {near}"
             raise InvalidFile(file, key, reason)
         found |= dict.fromkeys(matches)

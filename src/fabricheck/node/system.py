@@ -16,6 +16,7 @@ from itertools import permutations
 from typing import TYPE_CHECKING, Any
 
 from fabricheck.core.errors import InvalidFile, UsageError
+from fabricheck.core.show import listed
 from fabricheck.node import fabric, platform
 from fabricheck.node.model import Device, Nic, NodeModel
 from fabricheck.node.platform import Place, Platform, end_of
@@ -107,7 +108,7 @@ def check(node: NodeModel, parts: OverlayFile, file: str) -> None:
         key = f"nodes[{number}]"
         for nic in (*change.gone, *change.nic_of.values()):
             if nic not in names:
-                reason = f"there is no NIC {nic}; {node.name} has {', '.join(names) or 'none'}"
+                reason = f"there is no NIC {nic}; {node.name} has {listed(names) or 'none'}"
                 raise InvalidFile(file, key, reason)
         for device in change.nic_of:
             if device >= len(node.devices):

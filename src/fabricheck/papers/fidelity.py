@@ -15,6 +15,7 @@ from typing import Any
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, BytesOfCopy
 from fabricheck.node import NodeModel
 from fabricheck.node.system import platform_json
@@ -319,7 +320,7 @@ def _distance(series: Mapping[str, Any], node: NodeModel) -> str:
 
 
 def _named(words: Iterable[str]) -> str:
-    return " and ".join(sorted(words))
+    return enumerated(sorted(words))
 
 
 def _text(place: Place) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import enumerated
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.references import stated
@@ -155,7 +156,7 @@ class Reference:
     def limits(self) -> str:
         """The limits as text; empty if the reference has none."""
         recorded = self.metric.recorded
-        return " and ".join(
+        return enumerated(
             f"{word} {limit:.5g}{f' ({100 * part:+.3g} %)' if part else ''}"
             for limit, part, word in (
                 (recorded.least, recorded.lower, "at least"),

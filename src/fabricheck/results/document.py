@@ -21,7 +21,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core import models, statistics
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
-from fabricheck.core.show import cut, numbered
+from fabricheck.core.show import cut, enumerated, numbered
 from fabricheck.core.text import moment, read_text
 from fabricheck.core.vocabulary import REACHED_THE_END, Clock
 from fabricheck.results.model import ResultDocument, RoundsMember, Series
@@ -148,7 +148,7 @@ def _reason(error: jsonschema_rs.ValidationError) -> str:
     said, kinds = error.message, ""
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Type):
         said = json.dumps(error.instance, ensure_ascii=False)
-        kinds = f" is not of type {' or '.join(error.kind.types)}"
+        kinds = f" is not of type {enumerated(error.kind.types, last='or')}"
     return cut(" ".join(said.split()), _LONGEST_EXCERPT) + kinds
 
 

@@ -16,7 +16,7 @@ from itertools import chain
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import listed, numbered
+from fabricheck.core.show import enumerated, listed, numbered
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import Throttle
 from fabricheck.results.model import (
@@ -80,7 +80,7 @@ class When(Flag):
         if When.MEANWHILE in self:
             return "meanwhile"
         sides = [str(side.name).lower() for side in (When.BEFORE, When.AFTER) if side in self]
-        return f"{' and '.join(sides)} the measurement"
+        return f"{enumerated(sides)} the measurement"
 
 
 _Self = TypeVar("_Self", bound="Cause")
@@ -238,7 +238,7 @@ class Throttled(Cause):
         if self.clock_mhz is not None:
             most = f" of {self.clock_max_mhz:,.0f}" if self.clock_max_mhz is not None else ""
             facts.append(f"{self.clock_mhz:,.0f}{most} MHz")
-        by = " and ".join(_BY.get(reason, reason) for reason in self.reasons)
+        by = enumerated(_BY.get(reason, reason) for reason in self.reasons)
         shown = f" ({listed(facts)})" if facts else ""
         return f"{self.device.text(address)} was throttled by {by} {self.when}{shown}"
 

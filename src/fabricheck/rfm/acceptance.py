@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
@@ -114,7 +115,7 @@ def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[
     if document["faults_injected"]:
         yield (
             f"{program} on node {node} ran with injected faults: "
-            f"{', '.join(document['faults_injected'])}."
+            f"{listed(document['faults_injected'])}."
         )
 
 
@@ -250,7 +251,7 @@ def device_faults(document: ResultDocument, architectures: Sequence[str] | None)
 
 def _count(architectures: Counter[str]) -> str:
     named = (f"{count(number, 'device')} {name}" for name, number in sorted(architectures.items()))
-    return " and ".join(named) or "no device"
+    return enumerated(named) or "no device"
 
 
 def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Iterator[str]:
@@ -395,7 +396,7 @@ def _of_used_nics(node: NodeModel, rank: Rank | None) -> tuple[float, str]:
     peaks = [nic.peak_gbs for nic in node.nics if nic.name in used]
     if not peaks or len(peaks) < len(used):
         return sum(nic.peak_gbs for nic in node.nics), "all NICs of a node"
-    return sum(peaks), f"NIC {', '.join(sorted(used))}"
+    return sum(peaks), f"NIC {listed(sorted(used))}"
 
 
 def _within_a_device(node: NodeModel, series: Series) -> Bound | None:
@@ -437,7 +438,7 @@ def _with_the_host(node: NodeModel, series: Series, executing: Sequence[int]) ->
     peaks = [domain.memory_peak_gbs for domain in node.domains if domain.index in domains]
     stated = [peak for peak in peaks if peak is not None]
     if series["regime"] == "memory" and stated and len(stated) == len(domains):
-        how = f"{sum(stated):g} GB/s of NUMA domain {', '.join(map(str, domains))}"
+        how = f"{sum(stated):g} GB/s of NUMA domain {listed(map(str, domains))}"
         part = f"and at most {CACHED:g} of the bytes from caches"
         yield Bound(sum(stated) / (1 - CACHED), "derived", f"{node.name}: {how}, {part}")
 
@@ -464,7 +465,7 @@ def figure_faults(
         reason = _impossible(series, bound_of(series), may_be_unknown)
         if reason:
             yield (
-                f"Metric {', '.join(metrics[identity])}: {where_measured(document, (series,))} "
+                f"Metric {listed(metrics[identity])}: {where_measured(document, (series,))} "
                 f"reported {series['median']:g} {series['unit']}, {reason}."
             )
 

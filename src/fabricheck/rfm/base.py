@@ -482,7 +482,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if any(self.physical_bound(series, ranks) is None for series in document["series"]):
             yield (
                 f"not judged: whether values are possible; unknown of {self.node.name}: "
-                f"{', '.join(self.node.unknown_peaks)}."
+                f"{listed(self.node.unknown_peaks)}."
             )
 
     def check_performance(self) -> None:

@@ -22,7 +22,7 @@ from reframe.core.exceptions import BuildError, PipelineError, SanityError
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import enumerated, first_of
 from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
@@ -174,7 +174,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         if self.without_devices and self.runtime not in ARCHITECTURES:
             raise PipelineError(
                 f"The runtime {self.runtime} has devices on every machine: without_devices "
-                f"applies to {' and '.join(ARCHITECTURES)}."
+                f"applies to {enumerated(ARCHITECTURES)}."
             )
         self._require_programs()
         if self.simulated:

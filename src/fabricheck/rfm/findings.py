@@ -20,7 +20,7 @@ from reframe.core.builtins import run_before
 from reframe.core.exceptions import PipelineError
 
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import EXIT_NOT_FOUND
 from fabricheck.node.placement import (
     cores_per_device,
@@ -240,7 +240,7 @@ def _launched(document: ResultDocument, started: int) -> Iterator[str]:
         yield f"Node {node} has {len(ranks)} rank(s); {started} were started."
     hosts = sorted({rank["host"] for rank in ranks})
     if len(hosts) > 1:
-        yield f"The ranks are on several nodes: {', '.join(hosts)}."
+        yield f"The ranks are on several nodes: {listed(hosts)}."
 
 
 def misplaced(

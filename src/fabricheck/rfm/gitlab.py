@@ -21,6 +21,7 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.core.show import listed
 from fabricheck.rfm import reframe_internals
 
 #: Where a pipeline's jobs write, in the checkout.
@@ -111,7 +112,7 @@ def child_pipeline(
     dependent = sorted({case.check.unique_name for case in cases if case.deps})
     if dependent:
         raise ReframeError(
-            f"A child pipeline runs each check by itself, but {', '.join(dependent)} depends on "
+            f"A child pipeline runs each check by itself, but {listed(dependent)} depends on "
             "another one."
         )
     local = {

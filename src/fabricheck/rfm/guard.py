@@ -23,6 +23,7 @@ from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core import processes, show
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import requested_nodes
 from fabricheck.results.session import PartitionChecks, SessionChecks, last_checks, write_checks
@@ -397,8 +398,9 @@ class _Session:
 def _needs(check: Any) -> str:
     """Return what a check needs of a system that does not have it."""
     return (
-        f"{type(check).__name__} needs a partition with {' or '.join(check.valid_systems)} and an "
-        f"environment with {' or '.join(check.valid_prog_environs)}"
+        f"{type(check).__name__} needs a partition with "
+        f"{enumerated(check.valid_systems, last='or')} and an environment with "
+        f"{enumerated(check.valid_prog_environs, last='or')}"
         f"{' that is not simulated' * _is_plain(check)}"
     )
 
@@ -534,7 +536,7 @@ def _file(name: str) -> Path:
             return folder / LOCK_NAME.format(name)
     raise ReframeError(
         "There is no folder for the lock of this node: none of "
-        f"{', '.join(map(str, LOCK_FOLDERS))} is writable."
+        f"{listed(map(str, LOCK_FOLDERS))} is writable."
     )
 
 

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
-from fabricheck.core.show import listed, numbered
+from fabricheck.core.show import enumerated, listed, numbered
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.rules import Rule
 from fabricheck.results.metric_records import MetricRecord, Reduction
@@ -200,7 +200,7 @@ def _between_nodes(document: ResultDocument, series: Sequence[Series]) -> str:
             return ""
         pair = " and " if one["direction"] == "both-ways" else " to "
         named.append(
-            pair.join(map(end, own)) if len(own) == 2 else f"all NICs of {' and '.join(hosts)}"
+            pair.join(map(end, own)) if len(own) == 2 else f"all NICs of {enumerated(hosts)}"
         )
     return listed(dict.fromkeys(named))
 
@@ -211,7 +211,7 @@ def _ends(document: ResultDocument, devices: Sequence[int], domains: Sequence[in
         f"{index} ({addresses[index]})" if addresses.get(index) else str(index) for index in devices
     ]
     ends = [("device", named), ("NUMA domain", [str(domain) for domain in domains])]
-    return " and ".join(numbered(noun, words) for noun, words in ends if words)
+    return enumerated(numbered(noun, words) for noun, words in ends if words)
 
 
 def combinations(metric: Metric, population: Population) -> Sequence[tuple[Any, ...]]:

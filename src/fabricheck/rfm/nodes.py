@@ -22,7 +22,7 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError
-from fabricheck.core.show import first_of
+from fabricheck.core.show import enumerated, first_of
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import Distance, Unit
 from fabricheck.node import NodeModel, placement
@@ -221,7 +221,7 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
     required = f"{fabric.provider} of fabric {fabric.name}"
     if used is None:
         return "were not sent to another node before the measurement, so nothing proves their way"
-    named = " and ".join(nic["name"] for nic in used["nics"])
+    named = enumerated(nic["name"] for nic in used["nics"])
     by = f" ({named})" if named else ""
     if used["transport"] == "within-node":
         return (
@@ -240,7 +240,7 @@ def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:
     busiest = used["nics"][0]
     if near is not None and (busiest["name"] != near or busiest["part"] < BY_NEAREST):
         shares = [f"{nic['name']} ({100 * nic['part']:.0f} %)" for nic in used["nics"]]
-        by_nics = named if len(shares) == 1 else " and ".join(shares)
+        by_nics = named if len(shares) == 1 else enumerated(shares)
         return (
             f"left it by {by_nics} instead of {near}, the NIC nearest to that device: bind ranks "
             "near their devices, and let MPI choose the nearest NIC"

@@ -18,6 +18,7 @@ from reframe.core.exceptions import PipelineError, SanityError
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.processes import signal_of
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, EXIT_MEANING
 from fabricheck.node import load as load_node
 from fabricheck.results.document import load
@@ -86,7 +87,7 @@ def exit_sentence(job: Any, program: str, document: ResultDocument | None) -> st
 
 
 def _nodes(names: list[str]) -> str:
-    return f"node{'s' if len(names) > 1 else ''} {', '.join(names)}"
+    return f"node{'s' if len(names) > 1 else ''} {listed(names)}"
 
 
 #: The platform of a simulated node in the stage folder, named by FABRICHECK_SIMULATED_NODE.

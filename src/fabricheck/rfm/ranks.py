@@ -11,6 +11,7 @@ from pathlib import Path
 from reframe.core.builtins import run_after
 from reframe.core.exceptions import PipelineError, SanityError
 
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import COLLECTIVES, ELEMENT_BYTES, EXIT_CODE, REDUCTIONS, Unit
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
@@ -59,7 +60,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         self.skip_if(
             self.placement not in known,
             f"{where}: its node {self.node.name} has no placement {self.placement}; it has "
-            f"{', '.join(known)}.",
+            f"{listed(known)}.",
         )
         return known[self.placement]
 
@@ -98,7 +99,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         except KeyError:
             raise PipelineError(
                 f"The launcher {name} of partition {self.current_partition.fullname} has no "
-                f"known option to bind ranks to cores; supported are {', '.join(BINDING)}."
+                f"known option to bind ranks to cores; supported are {listed(BINDING)}."
             ) from None
 
 
@@ -211,7 +212,7 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         names = [one["operation"] for one in skipped if one["operation"] not in self.without]
         if names:
             yield (
-                f"MPI did not finish {', '.join(names)} on {self.buffers} buffers. If it does "
+                f"MPI did not finish {listed(names)} on {self.buffers} buffers. If it does "
                 "not support them, state them as mpi_without in the extras of environment "
                 f"{self.current_environ.name}: the rest is then tested."
             )

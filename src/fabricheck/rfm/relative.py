@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
+from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.node.paths import Pair, busiest, left_to_the_slowest
 from fabricheck.references import rules
@@ -66,7 +67,7 @@ class PeerRatio(Metric):
         all_series = (series for members in ways for member in members for series in member.series)
         percent, worst = min((value, number) for number, value in enumerate(_least_behind(ways)))
         of_worst = [members[worst] for members in ways]
-        values = ", ".join(
+        values = listed(
             f"{member.value:.6g} of {statistics.median(_others(member, members)):.6g} "
             f"{member.series[0]['unit']}"
             for member, members in zip(of_worst, ways, strict=True)

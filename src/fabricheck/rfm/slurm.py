@@ -29,6 +29,7 @@ from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
 from fabricheck.core import nodelists, processes
 from fabricheck.core.errors import FabricheckError
+from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
@@ -250,7 +251,7 @@ def require_allocation(partitions: Sequence[str]) -> None:
     """
     if not partitions:
         return
-    named = ", ".join(partitions)
+    named = listed(partitions)
     job = os.environ.get("SLURM_JOB_ID")
     if not job:
         raise ReframeError(
@@ -319,8 +320,8 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     for where, nodes in found.items():
         if len(set(nodes.values())) > 1:
             raise ReframeError(
-                f"The partitions {', '.join(nodes)} have different nodes "
-                f"({', '.join(nodes.values())}), but all of them would run on {where}: choose "
+                f"The partitions {listed(nodes)} have different nodes "
+                f"({listed(nodes.values())}), but all of them would run on {where}: choose "
                 f"one of them, as by --system={next(iter(nodes))}."
             )
 
@@ -431,7 +432,7 @@ def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> N
     inside = of_the_allocation(partitions.values())
     if inside:
         raise ReframeError(
-            f"--distribute submits jobs to all nodes of {', '.join(inside)}, but this session is "
+            f"--distribute submits jobs to all nodes of {listed(inside)}, but this session is "
             "inside an allocation: run it on a login node, or measure the nodes of the "
             "allocation with fabricheck every-node."
         )
@@ -439,7 +440,7 @@ def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> N
     if len(reached) > 1:
         raise ReframeError(
             "--distribute measures the nodes of one partition, but there are "
-            f"{', '.join(reached)}: choose one, as by --system={next(iter(reached))}."
+            f"{listed(reached)}: choose one, as by --system={next(iter(reached))}."
         )
     ((name, names),) = reached.items()
     partition = partitions[name]
@@ -517,4 +518,4 @@ def _described(requested: Mapping[str, RequestedNode]) -> str:
     alike: dict[str, list[str]] = {}
     for name, node in requested.items():
         alike.setdefault(node.reported, []).append(name)
-    return ", ".join(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())
+    return listed(f"{NodeSet.fromlist(names)} {state}" for state, names in alike.items())

@@ -24,6 +24,7 @@ from typing import Any, Literal
 import fabricheck
 from fabricheck.core import amounts, checkout
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.show import listed
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE, UNKNOWN
 from fabricheck.node import load
@@ -182,7 +183,7 @@ def place(name: str) -> Place:
     """
     found = choose(name)
     if len(found) != 1 or len(found[0].environments) != 1:
-        several = ", ".join(one.name for one in found)
+        several = listed(one.name for one in found)
         raise UsageError(f"{name} is several partitions or environments: name one of {several}.")
     target = found[0]
     (environment,) = target.environments
@@ -524,7 +525,7 @@ def _answer(folder: Path) -> str:
         f"{each['operation']} {amounts.size(each['bytes'])} {each['median']:.4g} {each['unit']}"
         for each in series
     )
-    return ", ".join(values)
+    return listed(values)
 
 
 def _last_line(*files: Path) -> str:

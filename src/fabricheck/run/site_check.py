@@ -21,6 +21,7 @@ import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.models import read_model
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.results.settings import numa_balancing
@@ -208,7 +209,7 @@ def _account(target: Target, machine: Machine) -> Finding:
     found = [name for name in (_ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
     return either(
         stated or found,
-        f"Jobs have an account ({', '.join(stated or found)}).",
+        f"Jobs have an account ({listed(stated or found)}).",
         f"The jobs of {target.name} have no account: export {_ACCOUNT}=PROJECT.",
     )
 
@@ -222,7 +223,7 @@ def modules(target: Target, environment: Section, machine: Machine) -> Iterator[
         return
     if named == _NONE:
         yield missing(
-            f"The site file names the modules {', '.join(wanted)}, but no modules_system that "
+            f"The site file names the modules {listed(wanted)}, but no modules_system that "
             "could load them: state one (lmod, tmod4)."
         )
         return
@@ -230,11 +231,11 @@ def modules(target: Target, environment: Section, machine: Machine) -> Iterator[
     if code == 127:
         yield missing(
             "The command module is missing here, but the site file names the modules "
-            f"{', '.join(wanted)} ({named}): start from a login shell of the site."
+            f"{listed(wanted)} ({named}): start from a login shell of the site."
         )
         return
-    loads, _, listed = printed.rpartition("\nlist\n")
-    loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in listed.splitlines()]
+    loads, _, modules = printed.rpartition("\nlist\n")
+    loaded = [re.sub(r"\s*\(.*\)$", "", line.strip()) for line in modules.splitlines()]
     for name in wanted:
         yield either(
             any(module == name or module.startswith(f"{name}/") for module in loaded),
@@ -300,11 +301,10 @@ def _programs(environment: Section, machine: Machine) -> Iterator[Finding]:
     lacks = [name for name in wanted if not _runs(folder / name)]
     if lacks:
         yield missing(
-            f"{folder} has no executable {', '.join(lacks)}: build with "
-            f"'{extras['build_command']}'."
+            f"{folder} has no executable {listed(lacks)}: build with '{extras['build_command']}'."
         )
     elif wanted:
-        yield ok(f"The programs {', '.join(wanted)} are in {folder}.")
+        yield ok(f"The programs {listed(wanted)} are in {folder}.")
     # Programs of ranks may need their launcher even to report a version.
     for name in [program for program in wanted if program not in (*lacks, *RANK_PROGRAMS)]:
         code, printed = machine.run(str(folder / name), "--version")
@@ -338,10 +338,10 @@ def _libraries(
     script = "\n".join(["program=$1; shift", _LOAD, *target.exports(environment), 'ldd "$program"'])
     code, printed = machine.run("bash", "-c", script, "bash", str(program), *loaded)
     lacks = re.findall(r"^\s*(\S+) => not found", printed, re.MULTILINE)
-    having = f"with the modules {', '.join(loaded)}" if loaded else "without a module"
+    having = f"with the modules {listed(loaded)}" if loaded else "without a module"
     if lacks:
         yield missing(
-            f"{program} does not find {', '.join(dict.fromkeys(lacks))} in a job, {having}: name "
+            f"{program} does not find {listed(dict.fromkeys(lacks))} in a job, {having}: name "
             "the module that has it in the site file."
         )
     elif code == 0 and not MPI_LIBRARY.search(printed):
@@ -511,8 +511,8 @@ def _gtl(machine: Machine, found: Lock, runtime: str) -> Iterator[Finding]:
     there = [folder / library for folder in folders if (folder / library).exists()]
     yield either(
         there,
-        f"Cray MPICH has its library for devices: {' and '.join(map(str, there[:1]))}.",
-        f"Cray MPICH has no {library} in {' and '.join(map(str, folders))}: without it messages "
+        f"Cray MPICH has its library for devices: {enumerated(map(str, there[:1]))}.",
+        f"Cray MPICH has no {library} in {enumerated(map(str, folders))}: without it messages "
         "cannot be in device memory.",
     )
 
@@ -575,12 +575,12 @@ def _devices(target: Target, description: Mapping[str, Any]) -> Iterator[Finding
         f"The node shows {len(found)} devices, but {target.name} states {target.devices}: request "
         "all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.",
     )
-    named = ", ".join(f"{number} {arch}" for arch, number in Counter(found).items())
+    named = listed(f"{number} {arch}" for arch, number in Counter(found).items())
     yield either(
         set(found) == target.architectures,
         f"The architecture of the devices is as stated ({named}).",
         f"The devices are {named or 'none'}, but {target.name} states "
-        f"{', '.join(sorted(target.architectures))}: choose another partition or node model.",
+        f"{listed(sorted(target.architectures))}: choose another partition or node model.",
     )
 
 
@@ -622,7 +622,7 @@ def _as_modelled(model: NodeModel, description: Mapping[str, Any]) -> Iterator[F
         yield from (missing(difference.sentence) for difference in compared.differences)
     if not compared.differences:
         unknown = "" if report.pci else " (their PCI addresses are not reported)"
-        yield ok(f"As in {model.name}: {', '.join(compared.compared)}{unknown}.")
+        yield ok(f"As in {model.name}: {listed(compared.compared)}{unknown}.")
 
 
 def check(target: Target, machine: Machine) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.show import listed
 from fabricheck.node import NodeModel, load
 
 
@@ -32,7 +33,7 @@ def one_of(variable: str, allowed: Sequence[str]) -> str:
     """
     chosen = word(variable) or allowed[0]
     if chosen not in allowed:
-        raise InvalidInputError(f"{variable}={chosen} must be one of {', '.join(allowed)}.")
+        raise InvalidInputError(f"{variable}={chosen} must be one of {listed(allowed)}.")
     return chosen
 
 

@@ -14,6 +14,7 @@ from fabricheck.core.errors import (
     NotFoundError,
     UsageError,
 )
+from fabricheck.core.show import listed
 from fabricheck.site import sites, this_machine
 
 #: A system, a partition or an environment, as in a site file.
@@ -196,16 +197,14 @@ def choose(name: str, *folders: Path) -> list[Target]:
     wanted, _, part = name.partition(":")
     systems = {system["name"]: system for system in found["systems"]}
     if wanted not in systems:
-        raise UsageError(
-            f"There is no site {wanted!r}; the sites are {', '.join(sorted(systems))}."
-        )
+        raise UsageError(f"There is no site {wanted!r}; the sites are {listed(sorted(systems))}.")
     system = systems[wanted]
     partitions = {one["name"]: one for one in system["partitions"]}
     if part and part not in partitions:
         if name == this_machine.NAME:
             this_machine.node(required=True)
         raise UsageError(
-            f"The site {wanted} has no partition {part!r}; it has {', '.join(partitions)}."
+            f"The site {wanted} has no partition {part!r}; it has {listed(partitions)}."
         )
     chosen = [partitions[part]] if part else list(partitions.values())
     return [Target(system, one, _environments(found, wanted, one)) for one in chosen]

@@ -15,6 +15,7 @@ from pydantic import Field
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import UsageError
 from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.show import listed
 
 #: The default: checks that run only if selected by name are in no set.
 EVERYTHING = "full"
@@ -74,7 +75,7 @@ def require(name: str) -> None:
     :raises UsageError: with the names of all sets.
     """
     if name not in known():
-        raise UsageError(f"There is no set {name!r}; the sets are {', '.join(known())}.")
+        raise UsageError(f"There is no set {name!r}; the sets are {listed(known())}.")
 
 
 def modes() -> list[dict[str, Any]]:

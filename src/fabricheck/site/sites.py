@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Field, model_validator
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 
 SHIPPED = ROOT / "config" / "sites"
@@ -86,7 +87,7 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
             sections.setdefault(name, []).extend(entries)
     if "systems" not in sections:
         raise InvalidInputError(
-            f"There is no site file with a system in {' and '.join(map(str, where))}."
+            f"There is no site file with a system in {enumerated(map(str, where))}."
         )
     sections["systems"].sort(key=lambda system: _ANY_HOST in system["hostnames"])
     return sections
@@ -100,9 +101,7 @@ def _file_of(system: str, *where: Path) -> Path:
         known += [one["name"] for one in read(file).get("systems", [])]
         if system in known:
             return file
-    raise NotFoundError(
-        f"There is no site {system!r}; the sites are {', '.join(sorted(set(known)))}."
-    )
+    raise NotFoundError(f"There is no site {system!r}; the sites are {listed(sorted(set(known)))}.")
 
 
 def system_of(machine: str, *where: Path) -> str | None:
@@ -118,7 +117,7 @@ def system_of(machine: str, *where: Path) -> str | None:
         found = [one["name"] for one in here if _matches(one, machine)]
         if len(found) > 1:
             raise InvalidInputError(
-                f"The machine '{machine}' is both {' and '.join(found)} by the hostnames of their "
+                f"The machine '{machine}' is both {enumerated(found)} by the hostnames of their "
                 "site files: name one, as in --system, or correct the patterns."
             )
         if found:

@@ -26,6 +26,7 @@ from pydantic import AliasPath, Field, model_validator
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.models import StrictModel, parse_model, read_model
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_all
 from fabricheck.site import clusters
@@ -66,7 +67,7 @@ class Lock(_Section):
     @model_validator(mode="after")
     def _is_known(self) -> Lock:
         if self.format not in FORMATS:
-            supported = ", ".join(map(str, FORMATS))
+            supported = listed(map(str, FORMATS))
             raise ValueError(f"the lock format {self.format} is unknown; supported are {supported}")
         for root in self.roots:
             if root.hash not in self.concrete_specs:
@@ -136,7 +137,7 @@ def disagreement(folder: Path, locked: Lock) -> str | None:
     for external in locked.externals:
         known = described.get(external.name, {})
         if known and known.get(external.version, "") not in (None, external.prefix):
-            stated = " or ".join(map(_at, known.items()))
+            stated = enumerated(map(_at, known.items()), last="or")
             differ.append(
                 f"{external.name} {stated}, locked {_at((external.version, external.prefix))}"
             )
@@ -243,8 +244,8 @@ def describe(used: Used) -> tuple[list[str], str | None]:
     }
     name = used.extras.get("spack_environment")
     if not name:
-        listed = " and ".join(f"the {what} of {folder}" for what, folder in folders.items())
-        return [f"{used.title}: {listed} are not from a Spack environment."], None
+        programs = enumerated(f"the {what} of {folder}" for what, folder in folders.items())
+        return [f"{used.title}: {programs} are not from a Spack environment."], None
     own = [what for what, folder in folders.items() if is_inside(folder, home(name))]
     elsewhere = [
         f"{used.title}: the {what} of {folder} are not from the Spack environment {name}."
@@ -253,7 +254,7 @@ def describe(used: Used) -> tuple[list[str], str | None]:
     ]
     if not own:
         return elsewhere, None
-    built = " and ".join(f"the {what}" for what in own)
+    built = enumerated(f"the {what}" for what in own)
     says = f"{used.title}: {built} are from the Spack environment {name}"
     path = home(name) / "spack.lock"
     try:
@@ -268,7 +269,7 @@ def describe(used: Used) -> tuple[list[str], str | None]:
     has_own = any(spec.name == OWN_PACKAGE for spec in found.concrete_specs.values())
     lacks = f"; the lock has no {OWN_PACKAGE}, so it does not state what they were built from"
     sentence = (
-        f"{says}: {', '.join(found.root_names)} ({len(found.concrete_specs)} specs, "
+        f"{says}: {listed(found.root_names)} ({len(found.concrete_specs)} specs, "
         f"{len(found.externals)} of them external){'' if has_own else lacks}."
     )
     return [sentence, *elsewhere], text

@@ -21,6 +21,7 @@ from fabricheck.core.errors import (
     NotFoundError,
     PreventedBySetting,
 )
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import NIC_FAILURES, Runtime
 from fabricheck.node import Nic, NodeModel, load
@@ -223,7 +224,7 @@ def _of_the_device(where: str, model: NodeModel, expected: Nic, nic: NodeNic) ->
         or wanted in nic["near_devices"]
     ):
         return
-    near = " and ".join(f"{numbers[device]} ({device})" for device in nic["near_devices"])
+    near = enumerated(f"{numbers[device]} ({device})" for device in nic["near_devices"])
     yield f"{where} is nearest to device {near}; {model.name} has {expected.device} ({wanted})."
 
 
@@ -274,12 +275,12 @@ def _of_the_places(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
         at[stated].append(f"{node}:{name}")
     for stated, names in at.items():
         if len(names) > 1:
-            yield f"{' and '.join(names)} have the same place: {stated}."
+            yield f"{enumerated(names)} have the same place: {stated}."
     groups = Counter(place["group"] for place in places.values())
     usual = _most(groups)
     if len(groups) > 1 and usual is None:
-        listed = ", ".join(f"{name} in {place['group']}" for name, place in places.items())
-        yield f"The NICs of {node} are in several groups: {listed}."
+        named = listed(f"{name} in {place['group']}" for name, place in places.items())
+        yield f"The NICs of {node} are in several groups: {named}."
     for name, place in places.items():
         if usual is not None and place["group"] != usual:
             yield f"{node}:{name} is in group {place['group']}; the node's others are in {usual}."
@@ -290,14 +291,14 @@ def _extra(node: str, model: NodeModel, nics: Sequence[NodeNic]) -> Iterator[str
     modelled = {nic.name for nic in model.nics}
     more = [nic["name"] for nic in nics if nic["name"] not in modelled]
     if more:
-        yield f"not in {model.name}: {', '.join(more)} of {node}"
+        yield f"not in {model.name}: {listed(more)} of {node}"
 
 
 def _firmware(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
     found = {nic["name"]: nic["firmware"] for nic in nics if nic["firmware"] is not None}
     if len(set(found.values())) > 1:
-        listed = ", ".join(f"{name} {version}" for name, version in found.items())
-        yield f"the NICs of {node} have several versions of firmware: {listed}"
+        versions = listed(f"{name} {version}" for name, version in found.items())
+        yield f"the NICs of {node} have several versions of firmware: {versions}"
 
 
 #: The time limit of one tool, in s: three of them fit into the 10 s of a scheduler's prolog.

@@ -22,6 +22,7 @@ from typing import Literal
 
 from fabricheck.core.errors import GarbledOutput, NotFoundError, OtherRunError, UsageError
 from fabricheck.core.lines import agree, ended_lines_of, printed
+from fabricheck.core.show import listed
 from fabricheck.results.model import NodeNic
 from fabricheck.tools.runner import run
 
@@ -162,7 +163,7 @@ def loopbacks(tool: str, nics: Sequence[NodeNic], end: float) -> dict[str, float
         raise NotFoundError(f"There is no program {tool} on this machine.")
     name = Path(tool).name
     if name not in TOOLS:
-        raise UsageError(f"There is no loopback {name}; known are {', '.join(TOOLS)}.")
+        raise UsageError(f"There is no loopback {name}; known are {listed(TOOLS)}.")
     found, reached = TOOLS[name], {}
     for nic in nics:
         if nic["kind"] != found.kind:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from fabricheck.core.errors import GarbledOutput, NoDeviceSupport, UsageError
 from fabricheck.core.lines import Line, Printed, ended_lines_of, lines_of_ranks, printed
+from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
 #: The supported programs, and their titles in the banner.
@@ -177,7 +178,8 @@ def _columns(line: Line, program: str) -> tuple[str, ...]:
     value = names[1] if len(names) > 1 else ""
     if names[0] != "Size" or value not in values or len(set(names)) != len(names):
         raise line.garbled(
-            f"the columns of {program} must be Size, {' or '.join(values)} and others, each once"
+            f"the columns of {program} must be Size, {enumerated(values, last='or')} and others, "
+            "each once"
         )
     return tuple(names)
 

@@ -21,6 +21,7 @@ from fabricheck.core import models, show
 from fabricheck.core.errors import GarbledOutput, InvalidFile, OtherRunError, WrongDataError
 from fabricheck.core.lines import Line, ended_lines_of, printed
 from fabricheck.core.models import validated
+from fabricheck.core.show import listed
 
 #: Testcases of two directions append three matrices: each direction's, and their total.
 _PARTS_OF_BOTH = 3
@@ -177,8 +178,8 @@ def parse_babelstream(text: str, origin: str, runs: int, array_bytes: int) -> Pl
             raise line.garbled(f"{kernel} occurs twice")
         rates[kernel] = rate
     if list(rates) != list(_ARRAYS):
-        found = ", ".join(rates) or "nothing"
-        raise GarbledOutput(origin, None, f"its kernels are {found}, not {', '.join(_ARRAYS)}")
+        found = listed(rates) or "nothing"
+        raise GarbledOutput(origin, None, f"its kernels are {found}, not {listed(_ARRAYS)}")
     return PlacedValues({(kernel,): rate for kernel, rate in rates.items()})
 
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import first_of, listed
+from fabricheck.core.show import enumerated, first_of, listed
 from fabricheck.judge.calibration import rule
 from fabricheck.node import NodeModel
 from fabricheck.results import archive, table
@@ -376,7 +376,7 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
         if len(set(environs)) > 1:
             raise UsageError(
                 f"{session.report}: {check} ran in environments "
-                f"{' and '.join(dict.fromkeys(environs))} of {partition}, but a reference needs "
+                f"{enumerated(dict.fromkeys(environs))} of {partition}, but a reference needs "
                 "one: calibrate sessions of one environment."
             )
     runs: list[Run] = []

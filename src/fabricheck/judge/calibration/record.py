@@ -142,7 +142,7 @@ def _metric(
 
 def _only(words: set[str | None]) -> str | None:
     """Return the common value of a property of the sessions, or all values if they differ."""
-    return ", ".join(sorted(word for word in words if word is not None)) or None
+    return listed(sorted(word for word in words if word is not None)) or None
 
 
 def _groups(values: Iterable[tuple[_K, float]]) -> dict[_K, Group]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import Difference, causes, differences
 from fabricheck.judge.comparison.judging import (
@@ -92,7 +93,7 @@ def side(name: str) -> Side:
     unread = tuple(_not_read(results))
     places = by_place(_named(results))
     nodes = tuple(
-        NodeChecks(*place, tuple(checks), " and ".join(sorted(filter(None, clocks))) or "-")
+        NodeChecks(*place, tuple(checks), enumerated(sorted(filter(None, clocks))) or "-")
         for place, checks in places.items()
         for clocks in [{row.clock for row in checks}]
     )
@@ -456,7 +457,7 @@ def _differing_terms(row: Row, other: Row) -> list[str]:
 
 def _said(value: object) -> str:
     if isinstance(value, tuple):
-        return ", ".join("none" if item is None else str(item) for item in value) or "none"
+        return listed("none" if item is None else str(item) for item in value) or "none"
     return "none" if value is None else str(value)
 
 

@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import Any
 
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis.components import touching
@@ -324,7 +325,7 @@ class _Diagnosed:
             if any(series["verification"]["errors"] for series in document["series"])
         ]
         if wrong:
-            yield f"Wrong data in {', '.join(wrong)}: the speed of what is wrong proves little."
+            yield f"Wrong data in {listed(wrong)}: the speed of what is wrong proves little."
         noisy = sum(transfer.series["noisy"] for transfer in self.transfers.values())
         if noisy:
             yield f"{count(noisy, 'measurement')} of {len(self.transfers)} are noisy."

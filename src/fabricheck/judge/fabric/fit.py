@@ -19,7 +19,7 @@ from itertools import compress
 from statistics import NormalDist
 
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import listed
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.statistics import MAD_EFFICIENCY, MEDIAN_WIDER, NORMAL, median
 from fabricheck.core.text import count
 from fabricheck.results.model import RankNetwork, ResultDocument, RoundsMember, WrongMessage
@@ -533,7 +533,7 @@ def elsewhere_of(document: ResultDocument, rounds: RoundsMember) -> dict[End, st
 
 def _way(its: RankNetwork) -> str:
     by = listed(str(word) for word in (its["transport"], its["provider"]) if word is not None)
-    names = " and ".join(nic["name"] for nic in its["nics"])
+    names = enumerated(nic["name"] for nic in its["nics"])
     return f"{by} ({names})" if names else by
 
 

@@ -19,6 +19,7 @@ from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
+from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.diagnosis.model import Diagnosis
@@ -315,7 +316,7 @@ def provisional_note(partitions: Iterable[str]) -> str:
         return ""
     has = "has no calibration of its own" if len(names) == 1 else "have no calibration of their own"
     return (
-        f"{', '.join(names)} {has}: a status that depends on its limits is provisional and "
+        f"{listed(names)} {has}: a status that depends on its limits is provisional and "
         "drains no node. fabricheck limits calibrate makes a calibration from repeated sessions."
     )
 

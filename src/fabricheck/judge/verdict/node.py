@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from fabricheck.core import nodelists
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import listed
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import coverage, set_times
@@ -413,7 +413,7 @@ def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
     )
     for host, names in others.items():
         yield (
-            f"Node {host} sent by {' and '.join(dict.fromkeys(names))}, too, while it was proved "
+            f"Node {host} sent by {enumerated(dict.fromkeys(names))}, too, while it was proved "
             "what messages leave it by: storage or another job uses the same network."
         )
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from fabricheck.core.amounts import about
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import listed
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims import needs
@@ -326,7 +326,7 @@ def measured_by(values: Values) -> str:
     points = [point for value in values.values() for point in value.series]
     sizes = sorted(point.bytes for point in points)
     texts = dict.fromkeys(about(size) for size in (sizes[0], sizes[-1]))
-    return f"{' and '.join(sorted({point.program for point in points}))}, {' to '.join(texts)}"
+    return f"{enumerated(sorted({point.program for point in points}))}, {' to '.join(texts)}"
 
 
 def pairs(observed: Observed, one: Group, other: Group) -> dict[Any, tuple[Value, Value]]:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from fabricheck.core.amounts import about
+from fabricheck.core.show import enumerated
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.groups import (
     HOST_LINK,
@@ -212,8 +213,8 @@ def _far_and_near(
             found[ends] = measured(far[max(common)]), measured(cells[home][max(common)])
     if not found:
         raise NotTestable(
-            f"the session has no copies of {memory} memory, {' or '.join(operations)}, with near "
-            "and far NUMA domains (E4)"
+            f"the session has no copies of {memory} memory, {enumerated(operations, last='or')}, "
+            "with near and far NUMA domains (E4)"
         )
     return found
 

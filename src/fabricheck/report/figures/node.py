@@ -530,7 +530,7 @@ class Mark:
     def outline(self) -> Outline:
         """The style: dashed where another component may be the cause."""
         why = "" if self.certain else ", or another component that explains as much"
-        labels = " or ".join(component.label for component in self.components)
+        labels = enumerated((component.label for component in self.components), last="or")
         return Outline(not self.certain, f"{self.word}: {labels}{why}")
 
     @property

@@ -14,6 +14,7 @@ from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import format_cores
 from fabricheck.node.loading import OF_DRIVER, from_content
@@ -96,7 +97,7 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     kinds = sorted({device["name"] or device["architecture"] for device in description["devices"]})
     if len(kinds) > 1:
         raise InvalidInputError(
-            f"Node {node} has devices of {len(kinds)} kinds ({', '.join(kinds)}), and a node model "
+            f"Node {node} has devices of {len(kinds)} kinds ({listed(kinds)}), and a node model "
             "has one: such a node cannot be judged as a whole."
         )
     if report.links is None:
@@ -196,7 +197,7 @@ def _domains(description: Mapping[str, Any]) -> dict[str, Any]:
     homes = [device["numa_domain"] for device in description["devices"]]
     lost = [str(device) for device, home in enumerate(homes) if home not in cores]
     homes = [home if home in cores else min(cores) for home in homes]
-    note = f"the driver does not tell that of device {', '.join(lost)}"
+    note = f"the driver does not tell that of device {listed(lost)}"
     found = [
         {"index": index, "cores": near,
          "devices": {device: near for device, home in enumerate(homes) if home == index}}

@@ -13,6 +13,7 @@ from typing import Any, Literal, cast
 
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidFile, NotFoundError, PreventedBySetting
+from fabricheck.core.show import enumerated
 from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
 from fabricheck.node import format_cores
@@ -58,7 +59,7 @@ def this_machine(programs: Path | None) -> dict[str, Any]:
     for folder in folders:
         if (folder / PROGRAM).is_file():
             return ask(folder, 60)
-    named = " or ".join(map(str, folders))
+    named = enumerated(map(str, folders), last="or")
     raise NotFoundError(f"There is no program {PROGRAM} in {named}: build the programs.")
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError, PreventedBySetting
-from fabricheck.core.show import listed
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, STATUS_OF_EXIT
 from fabricheck.core.whole_files import write_whole
@@ -199,7 +199,7 @@ def _compare(
         why = inventory.reason(report.description, unknown[0])
         reason = f" ({why}; driver {content['versions']['driver']})" if why else ""
         sentence = (
-            f"The {' and '.join(unknown)} of node {host['hostname']} are not known to "
+            f"The {enumerated(unknown)} of node {host['hostname']} are not known to "
             f"{report.origin}{reason}, so they cannot be compared with {model.name}."
         )
         if not differences and not found:
@@ -330,7 +330,7 @@ def missing_devices(
     absent = [address for card, address in before.items() if card not in now]
     if len(now) >= len(before) or set(absent) <= {*hidden}:
         return []
-    gone = ", ".join(absent)
+    gone = listed(absent)
     return [
         f"The node has {count(len(now), 'device')} in {origin}, and had {len(before)} in session "
         f"{session}: without {gone}."

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from fabricheck.core.show import Table, listed
+from fabricheck.core.show import Table, enumerated, listed
 from fabricheck.node import NodeModel, Quantity, format_cores
 from fabricheck.tools.topology.reported import Reported
 
@@ -77,7 +77,7 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
     yield "\nLink classes (theoretical peak of the widest path, GB/s per direction)"
     for link_class, pairs in model.link_classes.items():
         peaks = {model.peer_peak_gbs(a, b) for a, b in pairs if link_class.links}
-        shown = " and ".join(map(_rate, sorted(peaks))) or "none"
+        shown = enumerated(map(_rate, sorted(peaks))) or "none"
         which = " ".join(f"{a}-{b}" for a, b in pairs)
         yield f"  {link_class.name} ({shown}): {which}"
     if model.detour_pairs:
@@ -99,7 +99,7 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
 
 
 def _peaks(values: Iterator[str]) -> str:
-    return f"{' and '.join(dict.fromkeys(values))} GB/s per direction"
+    return f"{enumerated(dict.fromkeys(values))} GB/s per direction"
 
 
 def report_text(report: Reported) -> Iterator[str | Table]:

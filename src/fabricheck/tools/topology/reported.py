@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar
 
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.core.lines import Line
+from fabricheck.core.show import enumerated
 from fabricheck.core.text import count
 from fabricheck.node import best_subsets
 
@@ -169,7 +170,7 @@ def merge(reports: Sequence[Reported]) -> Reported:
         _agree(merged, report)
         merged = replace(
             merged,
-            origin=" and ".join(dict.fromkeys((merged.origin, report.origin))),
+            origin=enumerated(dict.fromkeys((merged.origin, report.origin))),
             links=merged.links or report.links,
             link_peak_gbs=merged.link_peak_gbs or report.link_peak_gbs,
             link_types=merged.link_types or report.link_types,

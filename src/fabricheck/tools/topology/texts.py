@@ -14,6 +14,7 @@ from pathlib import Path
 
 from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, lines_of, refuse_odd_numbers
+from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import read_text
 from fabricheck.node.placement import parse_cores
 from fabricheck.tools.topology import inventory
@@ -296,7 +297,7 @@ def _links(
                     )
     table.require_symmetry("N/A")
     if len(peaks) > 1:
-        listed = " and ".join(str(peak) for peak in sorted(peaks))
+        listed = enumerated(str(peak) for peak in sorted(peaks))
         raise table.rows[0].garbled(f"one link has {listed} MB/s")
     if peaks and not section.by_amd_smi:
         _require_unit(section.body)
@@ -439,7 +440,7 @@ def _same_fields(rows: Sequence[Line], header: Line) -> None:
         domains = [line.words[-1] for line in rows]
         numbers = set(filter(str.isdecimal, domains))
         if len(numbers) not in (0, len(rows)) or {*domains} - numbers - {"N/A"}:
-            raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({', '.join(domains)})")
+            raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({listed(domains)})")
 
 
 def _affinity(line: Line, columns: int) -> list[str]:
