@@ -56,7 +56,7 @@ def near(memory):
 def both_ways(memory):
     """Return the metric of both directions at once relative to each alone, with memory near it."""
     each = (copies(operation, memory, "near", "worst") for operation in ("both", "h2d", "d2h"))
-    return relative.both_ways(*each)
+    return relative.of_single(*each)
 
 
 class CopyCheck(MeasuringCheck):

@@ -57,7 +57,7 @@ class PairCheck(MeasuringCheck):
             self.metric("engine", "single", "GB/s", class_name, direction, "worst")
             for direction in (pairs, [pair[::-1] for pair in pairs])
         )
-        return relative.both_ways(at_once, there, back)
+        return relative.of_single(at_once, there, back)
 
     def metric(self, operation, role, unit, class_name, pairs, reduce):
         """Return the metric of the pairs of a class; both directions at once are one per pair."""
@@ -295,10 +295,12 @@ class p2p_local(MeasuringCheck):
 
     def expected_metrics(self):
         """Return bandwidth and latency of the worst and the median device."""
+        where = {"role": "single", "direction": "local"}
+        where |= {"source.memory": "device", "destination.memory": "device"}
         return [
             Metric(
                 f"local_{operation}_{reduce}",
-                {"operation": operation, "role": "single", "direction": "local"},
+                {"operation": operation, **where},
                 ("device",),
                 reduce,
                 unit,

@@ -9,8 +9,12 @@ from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.ranks import RanksCheck
 
-#: The host's end of an operation: the source, if it goes both ways.
-HOST_END = {"h2d": "source", "d2h": "destination", "both": "source"}
+#: The ends of an operation, the host's first: its source, if it goes both ways.
+ENDS = {
+    "h2d": ("source", "destination"),
+    "d2h": ("destination", "source"),
+    "both": ("source", "destination"),
+}
 
 
 class PingpongCheck(RanksCheck):
@@ -41,13 +45,18 @@ class PingpongCheck(RanksCheck):
         return [
             Metric(
                 f"{operation}_{memory}_{reduce}",
-                {"operation": operation, f"{end}.memory": f"host-{memory}", "bytes": LARGEST},
+                {
+                    "operation": operation,
+                    f"{host}.memory": f"host-{memory}",
+                    f"{other}.memory": "device",
+                    "bytes": LARGEST,
+                },
                 ("ranks",),
                 reduce,
                 among=ranks,
                 alike=self.placement == "right",
             )
-            for operation, end in HOST_END.items()
+            for operation, (host, other) in ENDS.items()
             for memory in self.memory
             for reduce in ("worst", "median")
         ]

@@ -206,6 +206,29 @@ def test_the_check_runs_on_a_simulated_node(tree, tmp_path):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('"source.memory": "host-pinned",', "", "Metric h2d_worst is compared with its peers"),
+    ],
+)
+def test_a_metric_that_lacks_something_is_refused_in_one_sentence(tree, tmp_path, old, new, said):
+    text = (tree / "reframe_checks" / "small_copies" / "small_copies.py").read_text()
+    assert text.count(old) == 1
+    (tmp_path / "small_copies.py").write_text(text.replace(old, new))
+    session = python(
+        tree,
+        "from reframe.frontend.cli import main; main()",
+        *("--system=local:sim-mi250x", "-c", str(tmp_path), "-n", "small_copies", "--dry-run"),
+        RFM_CONFIG_FILES=str(tree / "config" / "settings.py"),
+        RFM_INSTALL_PREFIX=reframe.INSTALL_PREFIX,
+        FABRICHECK_RESULTS=str(tmp_path),
+    )
+    assert session.returncode == 1
+    assert said in session.stdout and "Traceback" not in session.stdout + session.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
     ("printed", "status", "exit_code", "said"),
     [
         ("device 0: 1650.2 GB/s\ndevice 1: 1648.9 GB/s\ndone\n", "PASS", 0, "P: device_1: 1648.9"),

@@ -9,7 +9,7 @@ import pytest
 import factories
 from fabricheck.node import load
 from fabricheck.rfm import relative
-from fabricheck.rfm.metrics import Metric
+from fabricheck.rfm.metrics import Metric, MetricError
 from fabricheck.rfm.pairs import one_each
 from peer_percents import percents
 
@@ -63,6 +63,44 @@ def test_the_other_direction_of_a_cable_is_none_of_the_others(values, expected):
     assert percents(metric, {"series": series}, {}) == pytest.approx(expected)
 
 
+COPIES = {"role": "single", "source.memory": "host-pageable", "destination.memory": "device"}
+
+
+@pytest.mark.parametrize(
+    ("where", "over", "kind"),
+    [
+        (COPIES, "device", "pageable"),
+        (COPIES | {"source.memory": "host-pinned"}, "device", "host_link"),
+        (
+            COPIES | {"source.memory": "host-pinned", "role": "share"},
+            "device",
+            "host_links_at_once",
+        ),
+        (COPIES | {"source.memory": "managed", "movement": "prefetch"}, "device", "migration"),
+        ({"engine": "mpi"}, "ranks", "message"),
+    ],
+)
+def test_the_kind_of_transfer_is_what_the_metric_states(where, over, kind):
+    metric = Metric("copy_worst", where, (over,), independent=True)
+    assert relative.kind(metric, load("mi250x")) == kind
+
+
+@pytest.mark.parametrize(
+    ("where", "over", "missing"),
+    [
+        (COPY, "device", "role, source.memory, destination.memory"),
+        ({"role": "single", "destination.memory": "device"}, "device", "source.memory"),
+        (COPIES | {"source.memory": "managed"}, "device", "movement"),
+        (COPY, "ranks", "source.memory, destination.memory"),
+    ],
+)
+def test_a_metric_that_leaves_out_what_tells_its_kind_has_no_limit_of_peers(where, over, missing):
+    """Taken for kernels, pageable copies of a healthy node would be too far behind each other."""
+    metric = Metric("copy_worst", where, (over,), independent=True)
+    with pytest.raises(MetricError, match=rf"copy_worst is .*: state {missing} in its `where`"):
+        relative.alike([metric], {over: range(8)}, load("mi250x"))
+
+
 @pytest.mark.parametrize(
     ("unit", "alone", "beside", "percent"), [("GB/s", 50.0, 40.0, 80), ("us", 100.0, 125.0, 80)]
 )
@@ -105,7 +143,7 @@ def test_pairs_at_once_share_the_busiest_link_of_their_way(others, shared_by):
         Metric(role, COPY | {"role": role}, ("ranks",), among=one_each([(0, 1)]))
         for role in ("share", "single")
     )
-    figure = relative.at_once(at_once, alone, node).figure({"series": series}, {})
+    figure = relative.of_single(at_once, alone, node=node).figure({"series": series}, {})
     assert figure.value == pytest.approx(100 * 15 * shared_by / 60)
 
 

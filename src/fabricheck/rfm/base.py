@@ -23,7 +23,7 @@ from reframe.core.builtins import run_after, run_before, sanity_function, variab
 from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
 
 from fabricheck.core.amounts import number
-from fabricheck.core.errors import FabricheckError, NotFoundError
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
 from fabricheck.node import NodeModel
@@ -198,22 +198,22 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _declare_metrics(self) -> None:
-        judged = self.judged_metrics()
-        if not judged:
-            raise PipelineError(f"Check {self.name} declares no metric.")
-        self._declare(judged)
-        self._require_references(judged)
+        try:
+            judged = self.judged_metrics()
+            if not judged:
+                raise PipelineError(f"Check {self.name} declares no metric.")
+            self._declare(judged)
+            self._require_references(judged)
+        except (FabricheckError, MetricError) as error:
+            raise PipelineError(str(error)) from None
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         check, partition = type(self).__name__, self.current_partition
-        try:
-            found = stated.references_in(published.folder())
-            if check not in found.file_of:
-                raise NotFoundError(f"No file in {found.folder} has references of {check}.")
-            named = partition.extras.get("references")
-            stated_entries = found.entries(check, partition.fullname, named)
-        except FabricheckError as error:
-            raise PipelineError(str(error)) from None
+        found = stated.references_in(published.folder())
+        if check not in found.file_of:
+            raise PipelineError(f"No file in {found.folder} has references of {check}.")
+        named = partition.extras.get("references")
+        stated_entries = found.entries(check, partition.fullname, named)
         # No file can have the link classes of any node: what it leaves out is report only there.
         known = partition.fullname != this_machine.NAME
         free = (

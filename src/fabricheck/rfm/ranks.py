@@ -264,7 +264,7 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
                     self._metric(operation, role, name, pairs, "worst")
                     for role in ("share", "single")
                 )
-                yield relative.at_once(at_once, alone, self.node)
+                yield relative.of_single(at_once, alone, node=self.node)
 
     def _roles(self, operation: str) -> Sequence[str]:
         """Return the roles: latencies only alone; simultaneous pairs need four ranks."""

@@ -16,7 +16,6 @@ from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.node.paths import Pair, busiest, left_to_the_slowest
 from fabricheck.references import rules
-from fabricheck.references.rules import Rule
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import BETWEEN_NODES, device_pair
 from fabricheck.results.series import kind as kind_of_transfer
@@ -29,6 +28,9 @@ from fabricheck.rfm.metrics import (
     series_of,
     where_measured,
 )
+
+#: The fields of `where` that tell the kind of transfer, except of messages.
+_TELLS_THE_KIND = ("role", "source.memory", "destination.memory")
 
 
 @dataclass(frozen=True)
@@ -245,14 +247,17 @@ def of_members(
     )
 
 
-def both_ways(metric: Metric, *singles: Metric) -> OfSingle:
-    """Return the metric of both directions at once relative to each alone."""
-    return _of_single(metric, singles, rules.both_ways(), None)
+def of_single(metric: Metric, *singles: Metric, node: NodeModel | None = None) -> OfSingle:
+    """Return the metric of both directions at once, or of simultaneous pairs, relative to each
+    alone.
 
-
-def at_once(metric: Metric, single: Metric, node: NodeModel) -> OfSingle:
-    """Return the metric of simultaneous pairs relative to each alone."""
-    return _of_single(metric, (single,), rules.at_once(), node)
+    :param node: of simultaneous pairs, the model of their links.
+    """
+    return OfSingle(
+        f"{metric.name.removesuffix('_worst')}_of_single", metric.where, metric.over, unit="%",
+        rule=rules.at_once() if node else rules.both_ways(), compared=metric, singles=singles,
+        node=node,
+    )  # fmt: skip
 
 
 def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
@@ -274,38 +279,30 @@ def beside(metric: Metric, single: Metric) -> OfSingle:
     )  # fmt: skip
 
 
-def _of_single(
-    metric: Metric, singles: tuple[Metric, ...], rule: Rule, node: NodeModel | None
-) -> OfSingle:
-    name = f"{metric.name.removesuffix('_worst')}_of_single"
-    return OfSingle(
-        name,
-        metric.where,
-        metric.over,
-        unit="%",
-        rule=rule,
-        compared=metric,
-        singles=singles,
-        node=node,
-    )
-
-
 def kind(metric: Metric, node: NodeModel | None) -> str:
     """Return the kind of transfer of a metric, by the name of its spread in the rules file.
 
     :param node: without a node model, nothing tells the kind.
+    :raises MetricError: when the metric leaves out what tells the kind.
     """
     if node is None:
         return "without_node_model"
-    where = metric.where
+    # Ranks measure at the same time.
+    where = {**metric.where, **({"role": "share"} if metric.over == ("ranks",) else {})}
+    needed = [*_TELLS_THE_KIND, *(["movement"] if "managed" in where.values() else [])]
+    if where.get("engine") != "mpi" and not where.keys() >= {*needed}:
+        raise MetricError(
+            f"Metric {metric} is compared with its peers, and the limit depends on the kind of "
+            f"transfer: state {listed(name for name in needed if name not in where)} in its "
+            "`where`, or set alike=False."
+        )
     between_nodes = where.get("experiment") == BETWEEN_NODES
     return kind_of_transfer(
         unit=metric.unit,
         engine=where.get("engine"),
         movement=where.get("movement"),
         memories=(where.get("source.memory"), where.get("destination.memory")),
-        # Ranks measure at the same time.
-        role="share" if metric.over == ("ranks",) else where.get("role"),
+        role=where.get("role"),
         direct=between_nodes or _direct(metric, node),
         between_nodes=between_nodes,
         both=where.get("operation") == "bandwidth-both",
