@@ -158,7 +158,7 @@ def test_what_a_report_has_in_another_form_is_named(results_folder, place, value
     [
         [1.0, 0, None, None, "GB/s"],
         ["1.0", 0, None, None, "GB/s", "pass"],
-        [float("nan"), 0, None, None, "GB/s", "pass"],
+        [1.0, float("nan"), None, None, "GB/s", "pass"],
         [1.0, True, None, None, "GB/s", "pass"],
         [1.0, 0, None, None, 7, "pass"],
         [10**400, 0, None, None, "GB/s", "pass"],

@@ -459,3 +459,20 @@ def test_a_failed_metric_whose_limits_are_not_recorded_is_said_without_them(tmp_
     (found,) = made.judge(made.write(tmp_path, [(case, GOOD)])).values()
     said = "stream_local: Metric copy_worst: device 0 of node node1 measured 7 GB/s; its limit is "
     assert found.reasons[0].sentence == f"{said}not recorded."
+
+
+@pytest.mark.parametrize(("value", "result"), [("nan", "fail"), ("inf", "pass"), ("-inf", "fail")])
+def test_a_value_that_is_no_number_makes_its_check_alone_incomplete(
+    results_folder, tmp_path, value, result
+):
+    recorded = {f"{made.WHERE}:rate": made.judged(float(value), result=result)}
+    cases = [made.good("plain", tags=["node"], perfvalues=recorded), made.good()]
+    cases[0] |= made.failed("performance") if result == "fail" else {}
+    (found,) = made.judge(made.write(results_folder, [(cases[0], None), (cases[1], GOOD)])).values()
+    assert (found.status, found.checks.passed, found.checks.failed) == ("INCOMPLETE", 1, 1)
+    (reason,) = found.reasons
+    assert (reason.rule, reason.check, reason.metric) == ("no-value", "plain", "rate")
+    assert reason.sentence == f"plain: its value rate = {value} is not a number"
+    assert f"rate: {value} GB/s" in CliRunner().invoke(app, ["results", "show"]).output
+    page = CliRunner().invoke(app, ["report", "--output", str(tmp_path / "page")])
+    assert page.exit_code == 0, page.output

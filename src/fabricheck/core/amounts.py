@@ -17,8 +17,8 @@ def size(count: int) -> str:
 def number(value: float) -> str:
     """Format a measured value with five significant digits, without an exponent below 1e9."""
     digits = 5
-    if value == 0:
-        return "0"
+    if not 0 < abs(value) < float("inf"):
+        return f"{value or 0:g}"
     before = len(str(int(abs(value)))) if abs(value) >= 1 else 1
     return f"{value:.{max(digits - before, 0)}f}" if abs(value) >= 0.01 else f"{value:.{digits}g}"
 

@@ -272,6 +272,9 @@ Labels = tuple[tuple[str, str], ...]
 
 _CHECK = ("system", "partition", "environment", "check")
 
+#: Of a label's value. GitLab takes what follows a # for a comment, wherever it is.
+_ESCAPES = str.maketrans({"\\": r"\\", '"': r"\"", "#": "_"})
+
 #: Families in the order of the text: name, labels from columns, help, and how several values are
 #: combined.
 _METRIC = "fabricheck_metric"
@@ -339,11 +342,8 @@ class OpenMetricsBuffer:
             if alike:
                 lines += [f"# TYPE {name} gauge", f"# HELP {name} {said}"]
             for labels, several in sorted(alike.items()):
-                shown = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels)
+                shown = ",".join(
+                    f'{label}="{value.translate(_ESCAPES)}"' for label, value in labels
+                )
                 lines.append(f"{name}{{{shown}}} {number(together(several))}")
         return "\n".join([*lines, "# EOF"]) + "\n"
-
-
-def _escaped(value: str) -> str:
-    # GitLab takes what follows a # for a comment, wherever it is.
-    return value.replace("\\", r"\\").replace('"', r"\"").replace("#", "_")

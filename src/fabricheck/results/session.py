@@ -56,17 +56,22 @@ def _without_more(given: Any) -> Any:
 class MetricResult(NamedTuple):
     """A metric as ReFrame recorded it.
 
-    value: None without one. lower, upper: the limits as fractions of the reference that it was
-    compared with; a limit of None bounds nothing. result: pass, fail, or for expected failures
-    xfail and xpass.
+    value: None without one; a plain test's may be infinite or NaN. lower, upper: the limits as
+    fractions of the reference that it was compared with; a limit of None bounds nothing. result:
+    pass, fail, or for expected failures xfail and xpass.
     """
 
-    value: _Number | None
+    value: _Number | Annotated[float, Field(allow_inf_nan=True)] | None
     reference: _Number | None
     lower: _Number | None
     upper: _Number | None
     unit: str
     result: str | None
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether it has a value that can be compared with its limits."""
+        return self.value is not None and math.isfinite(self.value)
 
     @property
     def missed(self) -> bool:
@@ -95,7 +100,7 @@ class MetricResult(NamedTuple):
         found = []
         sides = ((self.least, self.lower, "at least", 1), (self.most, self.upper, "at most", -1))
         for limit, part, word, sign in sides:
-            if limit is not None and self.value is not None:
+            if limit is not None and self.value is not None and self.is_finite:
                 left = sign * (self.value - limit)
                 found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
         return min(found, key=lambda one: 0.0 if one[2] is None else one[2], default=None)
@@ -298,8 +303,11 @@ class Case:
     @cached_property
     def values(self) -> Mapping[str, tuple[float, str]]:
         """The value and the unit of each metric that has one."""
-        every = self.metrics.items()
-        return {name: (one.value, one.unit) for name, one in every if one.value is not None}
+        return {
+            name: (metric.value, metric.unit)
+            for name, metric in self.metrics.items()
+            if metric.value is not None
+        }
 
     @property
     def failed_attempts(self) -> int:
@@ -461,7 +469,7 @@ def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]
             unique = entry.unique_name or entry.display_name
             who = (unique, entry.system, entry.partition, entry.environ)
             in_this_run[who] += 1
-            case = case_of(entry, report.session_info, results, node)
+            case = _case(entry, report.session_info, results, node)
             attempts.append(((*who, in_this_run[who]), case))
     for tried in grouped(attempts).values():
         # A pass on another node does not excuse a failure. Attempts without a node count with the
@@ -471,7 +479,7 @@ def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]
             yield replace(last, earlier=tuple(earlier)) if earlier else last
 
 
-def case_of(entry: TestCase, info: SessionInfo, results: Path, node: str | None = None) -> Case:
+def _case(entry: TestCase, info: SessionInfo, results: Path, node: str | None = None) -> Case:
     """Return one attempt of a check, as a report describes it.
 
     :param results: the results folder, as of `read_report`; so is ``node``.

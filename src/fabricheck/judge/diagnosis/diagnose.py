@@ -346,7 +346,11 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
     transfers give little more evidence than one. Where a way alone may be far behind, only what all
     ways share is common.
     """
-    limits = {key: _limiting(transfer) for key, transfer in transfers.items()}
+    # What limits a transfer are the resources without slack.
+    limits = {
+        key: frozenset(name for name, slack in transfer.slack.items() if slack < 0.01)
+        for key, transfer in transfers.items()
+    }
     sharing, spreads = Counter(limits.values()), rules.spreads()
     found = []
     for key, transfer in transfers.items():
@@ -358,11 +362,6 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
         log = sign * math.log(series["median"])
         found.append(Evidence(log, variance, transfer.alike))
     return found
-
-
-def _limiting(transfer: Transfer) -> Hashable:
-    """Return the resources that limit a transfer: those without slack."""
-    return frozenset(name for name, slack in transfer.slack.items() if slack < 0.01)
 
 
 def _noise(series: Series) -> float:

@@ -138,6 +138,9 @@ class Attempt:
             yield from self._of_counters(self.document)
         if other is not None:
             return
+        for metric in self._not_numbers:
+            what = f"{metric.metric} = {metric.value}"
+            yield self._say("no-value", f"its value {what} is not a number", metric.metric)
         if case is None or case.result == UNREPORTED:
             if not by_program:
                 yield self._say("not-judged", self._problem or "no run report has it")
@@ -352,7 +355,7 @@ class Attempt:
             yield self._say(rule, because)
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
-        if not self._missed:
+        if not self._missed and not self._not_numbers:
             yield self._say("no-value", reason)
         differences = self.document.get("differences") if self.document is not None else None
         of_count = [rule for name, rule in _RULE_OF_COUNT.items() if name in case.experiments]
@@ -374,7 +377,19 @@ class Attempt:
 
     @property
     def _missed(self) -> list[Metric]:
-        return [metric for metric in self.metrics.values() if metric.judged == "fail"]
+        return [
+            metric
+            for metric in self.metrics.values()
+            if metric.judged == "fail" and metric not in self._not_numbers
+        ]
+
+    @property
+    def _not_numbers(self) -> list[Metric]:
+        return [
+            metric
+            for metric in self.metrics.values()
+            if metric.value is not None and not metric.recorded.is_finite
+        ]
 
 
 @dataclass(frozen=True)

@@ -285,17 +285,16 @@ class _Cohorts:
         for run in runs:
             cohort = self._nodes[run.check, run.software]
             for rule in dict.fromkeys(rule for rule, _ in run.failures if rule in _OF_ALL):
-                if len(cohort) > 1 and all(_fails_by(other, rule) for other in cohort.values()):
+                if len(cohort) > 1 and all(
+                    rule in {failed_by for failed_by, _ in other.failures}
+                    for other in cohort.values()
+                ):
                     drivers = list(run.software.drivers) if run.software is not None else []
                     alike = model.AllAlike(
                         check=run.check[2], rule=rule, nodes=len(cohort), drivers=drivers
                     )
                     found.append(alike)
         return found
-
-
-def _fails_by(run: Run, rule: str) -> bool:
-    return any(rule == failed_by for failed_by, _ in run.failures)
 
 
 #: The nodes of a launch have one software: that of its programs.

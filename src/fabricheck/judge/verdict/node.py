@@ -190,7 +190,17 @@ class NodeJudgement:
     def _kind(self) -> model.Kind:
         if self.subject.simulated is not None:
             return "simulated"
-        measured = self.documents or self.named or self._ran_on_hardware()
+        # Without documents: whether a check ran where the site says that hardware is measured.
+        measured = (
+            self.documents
+            or self.named
+            or any(
+                (attempt.case.values or attempt.case.exit_code is not None)
+                and partitions.known(attempt.case.where)
+                for attempt in self.results.attempts
+                if attempt.case is not None
+            )
+        )
         return "measured" if measured else "nothing"
 
     def _node_model(self, where: str) -> NodeModel | None:
@@ -206,15 +216,6 @@ class NodeJudgement:
             for where in self.results.partitions
             if not calibrated.has_own(folder(), where, self._node_model(where))
         ]
-
-    def _ran_on_hardware(self) -> bool:
-        """Whether a check ran in a partition that measures hardware, according to the site."""
-        return any(
-            (attempt.case.values or attempt.case.exit_code is not None)
-            and partitions.known(attempt.case.where)
-            for attempt in self.results.attempts
-            if attempt.case is not None
-        )
 
     def _simulated(self) -> model.SimulatedNode | None:
         if self.subject.simulated is None:
@@ -361,13 +362,13 @@ def _state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
 
 
 def limits(cases: Iterable[Case]) -> Counter[str]:
-    """Count the metrics with a value that kept their limits, missed them, or have none."""
+    """Count the metrics with a finite value that kept their limits, missed them, or have none."""
     return Counter(
         "free" if metric.lower is None and metric.upper is None else "missed" if metric.missed else
         "kept"
         for case in cases
         for metric in case.metrics.values()
-        if metric.value is not None
+        if metric.is_finite
     )  # fmt: skip
 
 
