@@ -204,6 +204,19 @@ def test_a_check_that_the_last_session_had_is_missed_once(suite):
     assert any(one.startswith(said) for one in reasons_of(suite))
 
 
+def test_a_session_of_plain_tests_hides_no_lost_check(suite):
+    file = suite.own_checks() / "stream" / "stream.py"
+    outside = suite.folder / "outside" / "plain.py"
+    outside.parent.mkdir()
+    outside.write_text(PLAIN)
+    assert suite("-r", "-n", "stream_local").status == 0
+    assert suite("-r", "-n", "plain", checks=outside.parent).status == 0
+    edit(file, "@rfm.simple_test\nclass stream_concurrent", "class stream_concurrent")
+    outcome = suite("--dry-run", "-t", "smoke")
+    assert outcome.status == 1
+    assert "local:host lost 1 check: stream_concurrent, which its session of " in outcome
+
+
 def test_a_damaged_record_of_the_last_session_ends_no_session(suite):
     assert suite("-r", "-n", "stream_local").status == 0
     (record,) = suite.results.glob("output/*/checks.json")

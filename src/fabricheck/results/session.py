@@ -625,10 +625,19 @@ def checks_of(outputs: Iterable[Path]) -> Mapping[str, PartitionChecks]:
 def last_checks(results: Path, where: str) -> SessionChecks | None:
     """Return the last record of a partition in a results folder; None without one.
 
+    A session of plain tests alone does not count: it may lack every check of this suite.
+
     :param where: ``system:partition``.
     :raises InvalidInputError: when it, or a later one, cannot be read.
     """
     # The names of the folders begin with the start of the session.
     paths = sorted(results.glob(f"output/*/{CHECKS_FILE}"), reverse=True)
     records = (read_model(path, SessionChecks) for path in paths)
-    return next((record for record in records if where in record.partitions), None)
+    return next(
+        (
+            record
+            for record in records
+            if (found := record.partitions.get(where)) and found.checks.keys() - found.plain
+        ),
+        None,
+    )
