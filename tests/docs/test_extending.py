@@ -209,6 +209,11 @@ def test_the_check_runs_on_a_simulated_node(tree, tmp_path):
     ("old", "new", "said"),
     [
         ('"source.memory": "host-pinned",', "", "Metric h2d_worst is compared with its peers"),
+        (
+            "independent=True",
+            'over=("device_set",)',
+            "Metric h2d_worst is over device_set, of which",
+        ),
     ],
 )
 def test_a_metric_that_lacks_something_is_refused_in_one_sentence(tree, tmp_path, old, new, said):

@@ -215,10 +215,19 @@ def _ends(document: ResultDocument, devices: Sequence[int], domains: Sequence[in
 
 
 def combinations(metric: Metric, population: Population) -> Sequence[tuple[Any, ...]]:
-    """Return the values of `over` for each series of a metric."""
+    """Return the values of `over` for each series of a metric.
+
+    :raises MetricError: when they are stated neither by the metric nor by its check.
+    """
     if metric.among is not None:
         return metric.among
-    return tuple(itertools.product(*(population[name] for name in metric.over)))
+    try:
+        return tuple(itertools.product(*(population[name] for name in metric.over)))
+    except KeyError as error:
+        raise MetricError(
+            f"Metric {metric} is over {error.args[0]}, of which the check states no values: give "
+            "the metric those that must be measured as `among`, or return them by population()."
+        ) from None
 
 
 def _place(document: ResultDocument, wanted: Mapping[str, Any]) -> str:

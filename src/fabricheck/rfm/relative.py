@@ -212,13 +212,15 @@ def alike(
     """Return the comparing metric for each metric of the worst of several similar members.
 
     Where one way alone may be far behind, members are also compared by all ways.
+
+    :raises MetricError: when a metric lacks the values of `over`, or what tells its kind.
     """
     compared = [
         metric
         for metric in metrics
-        if metric.reduce == "worst"
+        if len(combinations(metric, population)) > 1
+        and metric.reduce == "worst"
         and (metric.independent if metric.alike is None else metric.alike)
-        and len(combinations(metric, population)) > 1
     ]
     comparing: list[Metric] = [of_members(metric, node) for metric in compared]
     for way, joint in rules.ALL_WAYS.items():
@@ -255,8 +257,8 @@ def of_single(metric: Metric, *singles: Metric, node: NodeModel | None = None) -
     """
     return OfSingle(
         f"{metric.name.removesuffix('_worst')}_of_single", metric.where, metric.over, unit="%",
-        rule=rules.at_once() if node else rules.both_ways(), compared=metric, singles=singles,
-        node=node,
+        rule=rules.at_once() if node else rules.both_ways(), among=metric.among, compared=metric,
+        singles=singles, node=node,
     )  # fmt: skip
 
 
