@@ -184,15 +184,13 @@ class BetweenNodes(Metric):
         return self._of_p99(document, chosen) if self.p99 else self.of_series(chosen)
 
     def _of_p99(self, document: ResultDocument, chosen: tuple[Series, ...]) -> Figure:
-        times: list[float] = []
-        for series in chosen:
-            time = series.get("p99")
-            if time is None:
-                where = where_measured(document, (series,))
-                raise MetricError(f"Metric {self}: single messages of {where} were not timed.")
-            times.append(time)
-        decisive = tuple(series for series in chosen if series.get("p99") == max(times))
-        return Figure(self, max(times), chosen, decisive)
+        times = [series.get("p99") for series in chosen]
+        if None in times:
+            where = where_measured(document, (chosen[times.index(None)],))
+            raise MetricError(f"Metric {self}: single messages of {where} were not timed.")
+        longest = max(time for time in times if time is not None)
+        decisive = tuple(series for series in chosen if series.get("p99") == longest)
+        return Figure(self, longest, chosen, decisive)
 
 
 def unproven(
