@@ -216,7 +216,7 @@ def touching(
     :param concerned: the indices of the transfers to be explained.
     """
     measured = list(transfers.values())
-    resources = {name for number in concerned for name in measured[number].slack}
+    resources = dict.fromkeys(name for number in concerned for name in measured[number].slack)
     if node is not None:
         links = [name for name in resources if name.kind in _LINKS]
         yield from _wirings(node, documents, transfers, links)
@@ -231,7 +231,7 @@ def touching(
             for name in by_kind.get(kind, ())
             if passes(candidate.component, name)
         ]
-        if resources.isdisjoint(its):
+        if resources.keys().isdisjoint(its):
             continue
         uses = [(number, name) for name in its for number in passing[name]]
         touched = _touched((number, measured[number].slack[name]) for number, name in uses)

@@ -338,7 +338,7 @@ def _of_flows(
         # A transfer in both directions ends with the slower one.
         gbs = min(healthy[flow] for flow in its)
         passes: dict[Resource, float] = {}
-        for name in {name for flow in its for name in flows[flow]}:
+        for name in dict.fromkeys(name for flow in its for name in flows[flow]):
             if math.isinf(routes.gbs[name]):
                 passes[name] = 0.0
             elif len(flows) == 1:
