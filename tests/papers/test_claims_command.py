@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,7 @@ from typer.testing import CliRunner
 import factories
 from fabricheck.cli import app
 from fabricheck.core import show
+from fabricheck.papers import claims_command
 from fabricheck.papers.claims import CLAIMS
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
@@ -27,6 +29,15 @@ def rows(*arguments):
     assert ended.exit_code == 0, ended.output
     found = json.loads(ended.stdout)["partitions"]
     return {(part["kind"], row["claim"]["id"]): row for part in found for row in part["verdicts"]}
+
+
+@pytest.mark.parametrize("options", [(), ("--json",), ("--rules",), ("--rules", "--json")])
+def test_a_claim_of_an_unknown_document_is_named(monkeypatch, options):
+    unknown = replace(CLAIMS[0], document="acceptance")
+    monkeypatch.setattr(claims_command, "CLAIMS", [*CLAIMS, unknown])
+    ended = run(H200, *options)
+    said = f"Claim {unknown.id} is of the document 'acceptance', which documents.yaml does not have"
+    assert ended.exit_code == 4 and said in " ".join(ended.stderr.split())
 
 
 def on_both(value, **changes):

@@ -12,6 +12,7 @@ from fabricheck.cli.output import AsJson, Name, OnNodes
 from fabricheck.cli.results import choose, end, entries_of, heading
 from fabricheck.core import show
 from fabricheck.core.documents import documents
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_GOOD
 from fabricheck.papers.claims import CLAIMS, Claim, Verdict, evaluate, of_partition
@@ -39,6 +40,12 @@ def claims_command(
 
     Exit status 0 with any outcome, 4 if a document is unreadable, 3 if there is none.
     """
+    for claim in CLAIMS:
+        if claim.document not in documents():
+            raise InvalidInputError(
+                f"Claim {claim.id} is of the document {claim.document!r}, which documents.yaml "
+                f"does not have; it has {listed(documents())}."
+            )
     if rules:
         _show_rules(as_json)
         return EXIT_GOOD

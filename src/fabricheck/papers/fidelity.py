@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 import os
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -247,13 +247,16 @@ def value_of(documents: _Documents, read: Read, place: Place, node: NodeModel) -
         return sum(value_of(documents, read, rank, node) for rank in ranks) / len(ranks)
     parts = [_series(documents, read, operation, place, node) for operation in read.operations]
     what = (
-        f"the run '{_named(read.runs)}', operation {_named(read.operations)}, place {_text(place)}"
+        f"the run '{enumerated(sorted(read.runs))}', operation "
+        f"{enumerated(sorted(read.operations))}, place {_text(place)}"
     )
     units = {series["unit"] for series in parts}
     latency = read.counts is None and read.convert is None
     if units != {"us" if latency else "GB/s"}:
         kind = "latency" if latency else "bandwidth"
-        raise InvalidInputError(f"{what}: it is in {_named(units)}, which is not a {kind}.")
+        raise InvalidInputError(
+            f"{what}: it is in {enumerated(sorted(units))}, which is not a {kind}."
+        )
     if latency:
         return float(sum(series["median"] for series in parts))
     times = sum(series["bytes_moved"] / series["median"] for series in parts)  # ns
@@ -285,8 +288,8 @@ def _series(
         return dict(min(matching, key=lambda series: series["median"]))
     if len(matching) != 1:
         raise InvalidInputError(
-            f"The run '{_named(read.runs)}' has {len(matching)} series of operation {operation} "
-            f"at place {_text(place)}; exactly one is required."
+            f"The run '{enumerated(sorted(read.runs))}' has {len(matching)} series of operation "
+            f"{operation} at place {_text(place)}; exactly one is required."
         )
     return dict(matching[0])
 
@@ -309,7 +312,9 @@ def _ranks(documents: _Documents, read: Read) -> list[Place]:
         if series["role"] == "share"
     }
     if not devices:
-        raise InvalidInputError(f"The run '{_named(read.runs)}' has no series of several ranks.")
+        raise InvalidInputError(
+            f"The run '{enumerated(sorted(read.runs))}' has no series of several ranks."
+        )
     return [(device,) for device in sorted(devices)]
 
 
@@ -317,10 +322,6 @@ def _distance(series: Mapping[str, Any], node: NodeModel) -> str:
     """Return near if the host memory is in the NUMA domain of the series' device, else far."""
     domains = {series[side]["numa_domain"] for side in ("source", "destination")}
     return "near" if node.device(series["device_set"][0]).domain in domains else "far"
-
-
-def _named(words: Iterable[str]) -> str:
-    return enumerated(sorted(words))
 
 
 def _text(place: Place) -> str:

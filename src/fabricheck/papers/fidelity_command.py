@@ -169,7 +169,7 @@ def _sections(tables: Sequence[Table], good: str, bad: str) -> Iterator[str]:
             (
                 row.record.id,
                 _UNITS[row.record.unit],
-                _qualified(row),
+                f"{(row.record.qualifier or '').replace('_', ' ')} {row.record.printed}".strip(),
                 "-" if row.simulated is None else f"{row.simulated:.2f}",
                 _deviation(row),
                 "not run" if row.simulated is None else good if row.within else f"**{bad}**",
@@ -192,10 +192,6 @@ def _places(table: Table) -> list[str]:
     parts = zip(*(place.split(", ") for place in places), strict=False)
     common = show.listed(same[0] for same in takewhile(lambda part: len(set(part)) == 1, parts))
     return [f"{common}, {len(places)} places"] if common else places
-
-
-def _qualified(row: Row) -> str:
-    return f"{(row.record.qualifier or '').replace('_', ' ')} {row.record.printed}".strip()
 
 
 def _deviation(row: Row) -> str:
