@@ -138,6 +138,21 @@ def ends_behind_one(observed):
     raise KeyError("no <such> device")
 
 
+def test_two_figures_with_one_id_are_a_sentence_and_the_first_stays(two_partitions, monkeypatch):
+    sections = {"Between host and device": (drawer,), "Collectives": (drawer,)}
+    monkeypatch.setattr(figures, "SECTIONS", sections)
+    result = run()
+    _, found = shown(result)
+    said = (
+        "Collectives of local:host: a figure could not be drawn, a defect of fabricheck "
+        "(ValueError: another figure has the id 'stream-curves')."
+    )
+    assert result.exit_code == 4
+    assert said in result.stderr and said in found.text("main")
+    names = [one["id"] for one in found.all("figure")]
+    assert names == ["local-sim-mi250x-stream-curves", "local-host-stream-curves"]
+
+
 def without_drawing(observed):
     drawing = Future()
     drawing.set_exception(ValueError("bad chart"))

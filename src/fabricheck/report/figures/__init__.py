@@ -49,6 +49,8 @@ def sections(
             try:
                 is_node = draw is node.figures
                 for figure in node.figures(observed, diagnosis) if is_node else draw(observed):
+                    if any(figure.id == one.id for own in figures.values() for one in own):
+                        raise ValueError(f"another figure has the id {figure.id!r}")
                     says = figure.says + fitted(observed, figure.rows)
                     figures.setdefault(title, []).append(replace(figure, says=says))
             # Any exception: unexpected results must not hide all other figures.

@@ -173,7 +173,10 @@ class Drawing:
                 for other, _, _ in self._curves
                 if other is not curve
             )
-            return 100 * sum(_overlap(box, one) for one in taken) + crossed
+            return crossed + 100 * sum(
+                box[0] < one[2] and one[0] < box[2] and box[1] < one[3] and one[1] < box[3]
+                for one in taken
+            )
 
         box = around(min(_PLACES, key=crowded))
         taken.append(box)
@@ -197,7 +200,3 @@ def _titled(parts: str, outline: Outline | None) -> str:
 
 def _attributes(given: Mapping[str, str]) -> str:
     return "".join(f' {name}="{escape(value)}"' for name, value in given.items())
-
-
-def _overlap(a: tuple[float, float, float, float], b: tuple[float, float, float, float]) -> bool:
-    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
