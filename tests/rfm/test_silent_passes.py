@@ -358,6 +358,7 @@ def test_a_plain_test_is_judged_and_one_without_its_value_does_not_pass(suite):
         (PLAIN, 0, "PASS"),
         # Of another length: Python tells a changed file of the same second by its size alone.
         (PLAIN.replace("rate 5.5", "rate 3.125"), 1, "PERF-FAIL"),
+        (PLAIN.replace('"GB/s")}}', '"MB/s")}}  # per rank'), 1, "INCOMPLETE"),
         (PLAIN.replace('r"rate (', 'r"speed ('), 1, "INCOMPLETE"),
     ):
         file.write_text(text)
@@ -365,6 +366,8 @@ def test_a_plain_test_is_judged_and_one_without_its_value_does_not_pass(suite):
         assert outcome.status == status, outcome.text
         (node,) = judging.judge(reading.read([str(suite.results)]))
         assert node.status == expected
+        in_another_unit = "without a value of rate in MB/s, the unit of its reference." in outcome
+        assert in_another_unit == ("MB/s" in text)
     assert "plain on local:host passed without a value of rate." in outcome
     (reason,) = [one for one in node.reasons if one.rule == "no-value"]
     assert reason.sentence == "plain on local:host passed without a value of rate."

@@ -565,7 +565,8 @@ class PartitionChecks(StrictModel):
     checks: by class name the tags of each. lost: by name of a check, or of an experiment without
     one, why it should be there. ran: those that ran, in this session or an earlier one. plain:
     tests of ReFrame alone, which other sessions may lack. without_value: by check that passed its
-    performance variables without a value; ReFrame only warns of them.
+    performance variables without a value, or in another unit than that of their references;
+    ReFrame only warns of them.
     """
 
     checks: Mapping[str, Sequence[str]]

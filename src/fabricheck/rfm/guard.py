@@ -348,7 +348,7 @@ class _Session:
             raise ReframeError(
                 f"Nothing was run: all test cases were skipped or stopped; {self._why_nothing()}."
             )
-        for partition in _partitions():
+        for partition in runtime.runtime().system.partitions:
             where = partition.fullname
             stopped = sorted(_classes(testcases, where) - _classes((*ended, *skipped), where))
             if stopped:
@@ -374,7 +374,11 @@ class _Session:
 
     def _require_environments(self) -> None:
         environments = sorted(
-            {name for partition in _partitions() for name in _environments(partition)}
+            {
+                name
+                for partition in runtime.runtime().system.partitions
+                for name in _environments(partition)
+            }
         )
         for pattern in reframe_internals.option("prgenv") or []:
             if not any(re.match(pattern, name) for name in environments):
@@ -405,10 +409,6 @@ def _needs(check: Any) -> str:
     )
 
 
-def _partitions() -> list[Any]:
-    return list(runtime.runtime().system.partitions)
-
-
 def _environments(partition: Any) -> list[str]:
     """Return all environments that the site gives a partition; -p hides those not selected."""
     stated = runtime.runtime().get_option("systems/0/partitions")
@@ -419,7 +419,7 @@ def _whole_partitions() -> list[Any]:
     """Return the partitions whose environments are all selected; others have fewer checks."""
     return [
         partition
-        for partition in _partitions()
+        for partition in runtime.runtime().system.partitions
         if {environ.name for environ in partition.environs} == set(_environments(partition))
     ]
 
@@ -447,10 +447,9 @@ def _lost(
         if experiment not in there
     }
     if before is not None:
-        had = before.partitions[partition.fullname].checks
+        last = before.partitions[partition.fullname]
         why = f"which its session of {before.written:%Y-%m-%d %H:%M:%S} had"
-        plain = before.partitions[partition.fullname].plain
-        lost |= {name: why for name in had if name not in (*checks, *plain)}
+        lost |= {name: why for name in last.checks if name not in (*checks, *last.plain)}
     return lost
 
 
@@ -466,12 +465,26 @@ def _classes(testcases: Iterable[Any], where: str) -> set[str]:
 
 
 def _without_value(passed: Iterable[Any], where: str) -> Iterator[tuple[str, list[str]]]:
-    """Yield the checks that passed without the value of a performance variable, and which."""
+    """Yield the checks that passed without the value of a performance variable, and which.
+
+    One in another unit than its reference's is none: ReFrame only warns, and compares the numbers.
+    """
     for case in passed:
-        valued = {key.rsplit(":", 1)[-1] for key in case.check.perfvalues}
-        lacking = [name for name in case.check.perf_variables if name not in valued]
+        judged = {key.rsplit(":", 1)[-1]: key for key in case.check.perfvalues}
+        lacking = [name for name in case.check.perf_variables if name not in judged]
+        lacking += [
+            f"{name} in {unit}, the unit of its reference"
+            for name, key in judged.items()
+            for unit in _stated_unit(case.check.reference.get(key, ()))
+            if unit != case.check.perf_variables[name].unit
+        ]
         if lacking and case.partition.fullname == where:
             yield type(case.check).__name__, lacking
+
+
+def _stated_unit(reference: Any) -> Sequence[str]:
+    """Return the unit of a reference, which may be an expected failure; empty without one."""
+    return [unit for unit in getattr(reference, "data", reference)[3:] if unit is not None]
 
 
 #: Folders shared by all users of a node; the first existing one holds the lock file.
