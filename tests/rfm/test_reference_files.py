@@ -14,10 +14,13 @@ DEVICE = f"device 1 (0000:c1:00.0) of node {platform.node()}"
 
 @pytest.mark.parametrize("action", ["-r -n stream_local", "--dry-run"])
 def test_a_metric_without_a_reference(suite, action):
-    edit(suite.own_references(), "    triad_median: [0, null, null, GB/s]\n", "")
+    file = suite.own_references()
+    edit(file, "    triad_median: [0, null, null, GB/s]\n", "")
     outcome = suite(*action.split())
     assert outcome.status == 1
     assert "Metric triad_median has no reference on local:host." in outcome
+    said = f"State what is missing in {file}, under stream_local and local:host: a limit with its "
+    assert f"{said}source, or [0, null, null, GB/s] for report only." in outcome
     assert "1 failure(s)" in outcome
 
 

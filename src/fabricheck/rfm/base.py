@@ -231,13 +231,21 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         ruled = {name: list(rule.entry) for name, rule in self.rules_used.items()}
         self.entries = {**free, **stated_entries, **ruled}
         self._record_metrics(metrics)
-        faults: list[str] = []
-        for metric in metrics:
-            entry = entries.plain(self.entries.get(metric.name))
-            if entry is None:
-                faults.append(f"Metric {metric.name} has no reference on {partition.fullname}.")
-            else:
-                faults += entries.faults(metric.name, metric.unit, entry)
+        judged = [(metric, entries.plain(self.entries.get(metric.name))) for metric in metrics]
+        missing = [metric for metric, entry in judged if entry is None]
+        faults = [f"Metric {one.name} has no reference on {partition.fullname}." for one in missing]
+        if missing:
+            faults.append(
+                f"State what is missing in {found.folder / found.file_of[check]}, under {check} "
+                f"and {found.key(check, partition.fullname, named) or partition.fullname}: a limit "
+                f"with its source, or [0, null, null, {missing[0].unit}] for report only."
+            )
+        faults += [
+            fault
+            for metric, entry in judged
+            if entry is not None
+            for fault in entries.faults(metric.name, metric.unit, entry)
+        ]
         if faults and named is not None and named not in found.sets:
             faults.append(f"No file has its references '{named}': there are {listed(found.sets)}.")
         if faults:
