@@ -110,7 +110,9 @@ class Manifest(StrictModel, frozen=False):
         """Return by round the launches that did not finish, in the order of the round."""
         ended = {(launch.round, launch.name) for launch in self.launches if not launch.interrupted}
         found = {
-            number: tuple(one for one in order(self.planned, number) if (number, one) not in ended)
+            number: tuple(
+                launch for launch in order(self.planned, number) if (number, launch) not in ended
+            )
             for number in range(1, self.rounds + 1)
         }
         return {number: names for number, names in found.items() if names}
@@ -297,7 +299,7 @@ class Row:
     def best(self) -> tuple[Cell, Values] | None:
         """The best tool by its median: the highest bandwidth or the shortest time."""
         choose = max if self.comparison.higher_is_better else min
-        return choose(self.tools, key=lambda one: one[1].median, default=None)
+        return choose(self.tools, key=lambda tool: tool[1].median, default=None)
 
     @property
     def ratio(self) -> float | None:

@@ -95,12 +95,12 @@ def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
 
 
 def _say_what_is_lost(runs: list[Run], system: str) -> None:
-    unused = [one for run in runs for one in run.unused]
-    say(*(f"not used: {one.sentence}" for one in unused))
+    unused = [row for run in runs for row in run.unused]
+    say(*(f"not used: {row.sentence}" for row in unused))
     if unused:
         ran = sum(len(run.documents) for run in runs)
         say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
-    if any(one.reason == "missed its reference" for one in unused):
+    if any(row.reason == "missed its reference" for row in unused):
         say(
             "sessions that missed their present reference are left out, so the rest was "
             "selected by that reference: measure with report-only references for an independent "
@@ -131,15 +131,15 @@ def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[show.Block]:
     rows: list[tuple[str, ...]] = []
     for check, metrics in found.checks.items():
         # A count has neither a peak nor an engine.
-        values = {metric: one for metric, one in metrics.items() if one.unit != "count"}
+        values = {metric: known for metric, known in metrics.items() if known.unit != "count"}
         rows += [(check,)] * bool(values)
-        for metric, one in values.items():
-            published = None if one.published is None else one.published.value
-            parts = (None if of is None else one.median / of for of in (one.peak, published))
-            nodes = str(len(one.by_devices or "A"))
+        for metric, known in values.items():
+            published = None if known.published is None else known.published.value
+            parts = (None if of is None else known.median / of for of in (known.peak, published))
+            nodes = str(len(known.by_devices or "A"))
             rows.append((
-                f"  {metric}", one.link_class or "-", one.engine or "-",
-                *(f"{one.median:.5g}", one.unit, str(one.n), nodes),
+                f"  {metric}", known.link_class or "-", known.engine or "-",
+                *(f"{known.median:.5g}", known.unit, str(known.n), nodes),
                 *("-" if part is None else f"{part:.0%}" for part in parts),
             ))  # fmt: skip
     yield show.Table(("Metric", "Link class", "Engine", *right), rows, right)

@@ -53,14 +53,14 @@ def fabric(
         raise invalid[0]
     if not found:
         raise NotFoundError(_no_rounds(what, entries))
-    rounds = [{"document": path, **asdict(one)} for path, one in found]
-    text = (block for path, one in found for block in _text(path, one))
+    rounds = [{"document": path, **asdict(attribution)} for path, attribution in found]
+    text = (block for path, attribution in found for block in _text(path, attribution))
     show.result(rounds, text, as_json, wrapped=False)
-    if any(one.named or one.switches for _, one in found):
+    if any(attribution.named or attribution.switches for _, attribution in found):
         raise typer.Exit(EXIT_NODE_FAILED)
     if invalid:
         raise typer.Exit(invalid[0].exit_code)
-    if any(one.open for _, one in found):
+    if any(attribution.open for _, attribution in found):
         raise typer.Exit(EXIT_NODE_OPEN)
 
 

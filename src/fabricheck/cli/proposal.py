@@ -116,11 +116,11 @@ def _say_slow_nodes(found: Record) -> None:
     say(
         *(
             f"{check} {metric}: node {node} is excluded: its "
-            f"{(one.by_devices or {})[node].median:.5g} {one.unit} differs from the others "
-            f"({one.min:.5g} to {one.max:.5g} of all)."
+            f"{(change.by_devices or {})[node].median:.5g} {change.unit} differs from the others "
+            f"({change.min:.5g} to {change.max:.5g} of all)."
             for check, metrics in found.checks.items()
-            for metric, one in metrics.items()
-            for node in one.excluded
+            for metric, change in metrics.items()
+            for node in change.excluded
         )
     )
 
@@ -147,11 +147,11 @@ def _devices(found: Record) -> Iterator[show.Block]:
     yield "\nMedians by node (devices):"
     rows = [
         (
-            check, metric, one.unit,
+            check, metric, change.unit,
             *(f"{groups[name].median:.5g}" if name in groups else "-" for name in names),
         )
         for check, metrics in found.checks.items()
-        for metric, one in metrics.items()
-        for groups in [one.by_devices or {}]
+        for metric, change in metrics.items()
+        for groups in [change.by_devices or {}]
     ]  # fmt: skip
     yield show.Table(("Check", "Metric", "Unit", *names), rows, names)

@@ -39,7 +39,9 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
     """Yield the lines and tables of a listing."""
     shown, versions = listing.references, listing.at_hand
     # A document stands once, with all places in it.
-    sources = grouped((replace(one, where=""), one.where) for row in shown for one in row.sources)
+    sources = grouped(
+        (replace(source, where=""), source.where) for row in shown for source in row.sources
+    )
     numbers = {document: number for number, document in enumerate(sources, 1)}
     of_checks = grouped(((row.partition, row.check), row) for row in shown)
     for (partition, check), rows_of_check in of_checks.items():
@@ -76,7 +78,7 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
             yield f"{name}: the version of ROCm or CUDA is unknown here."
         for runtime, version in versions.get(name, {}).items():
             yield f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment."
-        marks = Counter(one for row in shown if row.partition == name for one in row.marks)
+        marks = Counter(mark for row in shown if row.partition == name for mark in row.marks)
         for mark, number in sorted(marks.items()):
             yield f"{mark.word}, {count(number, 'limit')}: {mark.why}."
     yield from _totals(shown)

@@ -39,13 +39,14 @@ def titled(found: Results) -> str:
     session = found.session
     if found.title == f"archive {found.archive}":
         sessions = (
-            f"session {one.id} ({one.passed}/{len(one.cases)} passed)" for one in found.sessions
+            f"session {session.id} ({session.passed}/{len(session.cases)} passed)"
+            for session in found.sessions
         )
         outside = (source.session.paths for source in found.sources if not source.name)
         alone = count(sum(map(len, outside)), "document")
         return f"{found.title}: {listed(sessions) or 'no session'}, {alone} outside any session"
     if found.job is not None and not any(source.where or source.on for source in found.sources):
-        ran = sum(bool(one.cases) for one in found.sessions)
+        ran = sum(bool(session.cases) for session in found.sessions)
         return f"{found.title}, {ran} of them with a session"
     if session is None:
         killed = found.job is None and any(source.killed for source in found.sources)

@@ -32,7 +32,9 @@ def list_sessions(
     found, unreadable = requested_nodes.jobs_of(folder.path)
     without_report, outside = folder.unreported()
     most = None if every else MOST
-    sessions = sorted([*folder.sessions, *without_report], key=lambda one: one.start, reverse=True)
+    sessions = sorted(
+        [*folder.sessions, *without_report], key=lambda session: session.start, reverse=True
+    )
     rows = [_row(folder, session) for session in sessions[:most]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
     result = {

@@ -49,7 +49,9 @@ def _entry(entry: Entry) -> dict[str, Any]:
             {"result": earlier.result, "reason": earlier.reason, "path": earlier.document_path}
             for earlier in (case.earlier if case else ())
         ],
-        "metrics": {name: one._asdict() for name, one in case.metrics.items()} if case else {},
+        "metrics": {name: recorded._asdict() for name, recorded in case.metrics.items()}
+        if case
+        else {},
         "failed_attempts": case and case.failed_attempts,
         "path": entry.path,
         "problem": " ".join(map(str, entry.problems)) or None,

@@ -59,7 +59,9 @@ def _kinds(every: Iterable[Series]) -> dict[str, dict[str, Series]]:
     kinds: dict[str, dict[str, Series]] = {}
     for series in sorted(every, key=lambda series: (series.bytes, _goodness(series))):
         kind = f"{series.kind} in place" if series.in_place else series.kind
-        place = " ".join([_who(series), *(f"N{one}" for one in host_domains(series.measured))])
+        place = " ".join(
+            [_who(series), *(f"N{domain}" for domain in host_domains(series.measured))]
+        )
         kinds.setdefault(kind, {})[place] = series
     return dict(sorted(kinds.items()))
 

@@ -48,7 +48,7 @@ def sets(
     allocation. Measured times are those of sessions that ran the whole set on one node
     (docs/reference/sets.md).
     """
-    took = [one for session in _sessions(results) for one in set_times.took(session)]
+    took = [time for session in _sessions(results) for time in set_times.took(session)]
     times = set_times.times(listing.ask(system, checks_folders()), took)
     show.result(times, _text(times), as_json)
 

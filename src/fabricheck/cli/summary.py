@@ -88,7 +88,9 @@ def _partition(found: Partition) -> dict[str, Any]:
 
 def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     shown = devices[:MOST_DEVICES]
-    peers = [one["device"] for one in shown] if any(device["peers"] for device in devices) else []
+    peers = (
+        [device["device"] for device in shown] if any(device["peers"] for device in devices) else []
+    )
     names = [name for name in (devices[0] if devices else ()) if name not in ("device", "peers")]
     columns = ("GB/s", *names, *(f"to {peer}" for peer in peers))
     rows = [

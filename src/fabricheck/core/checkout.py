@@ -62,7 +62,7 @@ def config_file(kind: str, name: str, what: str) -> Path:
     folder = config_folder(kind)
     path = folder / f"{name}.yaml"
     if not path.is_file():
-        known = listed(sorted(one.stem for one in folder.glob("*.yaml"))) or "none"
+        known = listed(sorted(file.stem for file in folder.glob("*.yaml"))) or "none"
         raise NotFoundError(f"There is no {what} '{name}' in {folder}, which has: {known}.")
     return path
 

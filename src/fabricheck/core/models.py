@@ -198,7 +198,9 @@ def _key_of(location: tuple[int | str, ...], content: Any = None) -> str:
         if isinstance(part, int):
             here = here[part] if isinstance(here, list) and part < len(here) else None
             known = (here.get("name"), here.get("id")) if isinstance(here, dict) else ()
-            names = [one for one in known if one and isinstance(one, str) and one.isprintable()]
+            names = [
+                name for name in known if name and isinstance(name, str) and name.isprintable()
+            ]
             text += f"[{next(iter(names), part)}]"
         elif part != "[key]":
             here = here.get(part) if isinstance(here, dict) else None

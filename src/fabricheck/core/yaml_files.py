@@ -69,8 +69,8 @@ def read_mapping(path: Path) -> tuple[dict[str, Any], str]:
 def _is_deep(text: str) -> bool:
     """Whether brackets, or lists on one line, are nested so deep that libyaml crashes."""
     depth = 0
-    for one in _BRACKET.findall(text):
-        depth += 1 if one in "[{" else -1
+    for bracket in _BRACKET.findall(text):
+        depth += 1 if bracket in "[{" else -1
         if depth > _DEEPEST:
             return True
     return _LISTS.search(text) is not None

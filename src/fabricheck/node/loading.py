@@ -78,12 +78,14 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
         if fact.source is not None and fact.source not in file.sources:
             raise InvalidFile(path, f"{key}.source", f"'{fact.source}' is not among the sources")
     count = file.devices.count
-    packages = ((f"packages.devices[{i}]", i, one) for i, one in enumerate(file.packages.devices))
+    packages = (
+        (f"packages.devices[{i}]", i, devices) for i, devices in enumerate(file.packages.devices)
+    )
     package = _owners(packages, count, path, "packages.devices", "package")
     domains = _domains(file, path)
     of_domains = (
-        (f"domains.list[{i}].devices", one.index, one.devices)
-        for i, one in enumerate(file.domains.list_)
+        (f"domains.list[{i}].devices", domain.index, domain.devices)
+        for i, domain in enumerate(file.domains.list_)
     )
     home = _owners(of_domains, count, path, "domains.list", "NUMA domain")
     pci = _pci(file, path)

@@ -124,7 +124,7 @@ def hops(node: NodeModel, pair: Sequence[int]) -> list[Hop]:
 
 def busiest(node: NodeModel, pair: Sequence[int], at_work: Iterable[Sequence[int]]) -> int:
     """Return the number of pairs at work on the busiest link of a pair's path."""
-    uses = Counter(hop for one in at_work for hop in hops(node, one))
+    uses = Counter(hop for pair in at_work for hop in hops(node, pair))
     return max(uses[hop] for hop in hops(node, pair)) or 1
 
 

@@ -145,7 +145,8 @@ def near_masks(node: NodeModel) -> str:
 def cores_per_device(node: NodeModel) -> int:
     """Return the least number of usable cores that each device has to itself."""
     return min(
-        len(device.near_cores) // sum(one.near_cores == device.near_cores for one in node.devices)
+        len(device.near_cores)
+        // sum(other.near_cores == device.near_cores for other in node.devices)
         for device in node.devices
     )
 

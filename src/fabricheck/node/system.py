@@ -76,9 +76,9 @@ def system(node: NodeModel, count: int) -> dict[str, Any]:
             raise InvalidFile(overlay.file, f"nodes[{number}].name", reason)
     nodes = [_Node(node, number, changes) for number in range(count)]
     content = links.content()
-    ends = [one.description(links) for one in nodes]
+    ends = [node.description(links) for node in nodes]
     efficiency = float(parameters.nic_efficiency.value)
-    network = [link for one in nodes for link in one.nic_links(efficiency)]
+    network = [link for node in nodes for link in node.nic_links(efficiency)]
     groups = _groups(node, efficiency, count)
     content |= {
         "format": FORMAT,

@@ -225,7 +225,9 @@ class PlanFile(StrictModel):
     def _complete(self) -> PlanFile:
         named = sorted(name for aim in self.aims.values() for name in aim.experiments)
         reads = [entry.read for entry in (*self.fitted, *self.predicted, *self.beside)]
-        reads += [read for one in self.statements for read in (one.read, one.against)]
+        reads += [
+            read for statement in self.statements for read in (statement.read, statement.against)
+        ]
         unknown = {name for read in reads if read for name in read.runs if name not in self.runs}
         _refuse({
             "every experiment must have one aim, or there are no aims":
@@ -350,12 +352,12 @@ class Plan:
         known = {name for names in self.file.experiments.values() for name in names}
         return {
             name
-            for name, one in self.records.records.items()
-            if one.experiment in known
-            and self._is_of_node(one)
-            and one.kind == "measured"
-            and one.qualifier is None
-            and not one.secondary
+            for name, record in self.records.records.items()
+            if record.experiment in known
+            and self._is_of_node(record)
+            and record.kind == "measured"
+            and record.qualifier is None
+            and not record.secondary
         }
 
     def _is_of_node(self, record: Record) -> bool:
@@ -379,7 +381,9 @@ class Plan:
         else:
             assert entry.places is not None
             named = [
-                one for one in self._matching(entry.records, entry.places) if one[0] not in without
+                match
+                for match in self._matching(entry.records, entry.places)
+                if match[0] not in without
             ]
         unit = None if entry.read is None else entry.read.unit
         rows = []

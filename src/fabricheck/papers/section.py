@@ -37,7 +37,7 @@ def judged_claims(observed: Observed) -> Claims:
 
 def counterparts(page: Contents) -> list[Counterpart]:
     """Return the documents' figures, and their places on a page."""
-    shown = [one for part in page.parts for one in part.shown]
+    shown = [verdict for part in page.parts for verdict in part.shown]
     return document_figures.counterparts(shown, page.coverage)
 
 

@@ -157,7 +157,10 @@ class Record(StrictModel):
     def entries(self, check: str) -> dict[str, tuple[Sequence[Any], str]]:
         """Return by metric the entry that the record gives a check, with its reason."""
         return {
-            **{name: (one.entry, one.why) for name, one in self.checks.get(check, {}).items()},
+            **{
+                name: (metric.entry, metric.why)
+                for name, metric in self.checks.get(check, {}).items()
+            },
             **{
                 name: (list(report_only(unit)), NO_SESSION)
                 for name, unit in self.gone.get(check, {}).items()

@@ -67,7 +67,7 @@ def said(entry: Any) -> str:
     """Format an entry as in a reference file, with six digits; anything else as Python does."""
     if not isinstance(entry, Sequence) or isinstance(entry, str):
         return repr(entry)
-    words = (f"{one:.6g}" if isinstance(one, float) else one for one in entry)
+    words = (f"{part:.6g}" if isinstance(part, float) else part for part in entry)
     return f"[{listed('null' if word is None else str(word) for word in words)}]"
 
 

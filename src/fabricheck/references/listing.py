@@ -211,7 +211,9 @@ def of_system(
     :raises InvalidInputError: as `rows`, and when a file of Spack is damaged.
     """
     sets = {target.name: target.partition["extras"].get("references") for target in targets}
-    environments = [(target.name, one) for target in targets for one in target.environments]
+    environments = [
+        (target.name, environment) for target in targets for environment in target.environments
+    ]
     known = grouped(
         (name, (environment["extras"]["runtime"], version))
         for name, environment in environments
@@ -222,7 +224,9 @@ def of_system(
     return Listing(
         system,
         tuple(rows(asked, found, sets, at_hand)),
-        tuple(f"{one.check} on {one.partition}" for one in asked if not one.metrics),
+        tuple(
+            f"{metrics.check} on {metrics.partition}" for metrics in asked if not metrics.metrics
+        ),
         at_hand,
         tuple(filter(None, differ)),
         tuple(unused(asked, found, sets)),
@@ -282,13 +286,19 @@ def unused(
 
     Metrics between nodes depend on the nodes; a set of any machine has the links of several.
     """
-    known = {(one.check, one.partition, metric) for one in asked for metric in one.metrics}
+    known = {
+        (metrics.check, metrics.partition, metric)
+        for metrics in asked
+        for metric in metrics.metrics
+    }
     return [
         f"{found.file_of[check]}: {check} has no metric {metric} on {where}, and a limit for it."
         for check, where in dict.fromkeys(
-            (one.check, one.partition)
-            for one in asked
-            if one.metrics and "E17" not in one.tags and one.partition != this_machine.NAME
+            (metrics.check, metrics.partition)
+            for metrics in asked
+            if metrics.metrics
+            and "E17" not in metrics.tags
+            and metrics.partition != this_machine.NAME
         )
         for metric, entry in found.entries(check, where, sets.get(where)).items()
         if (check, where, metric) not in known and required(entry)

@@ -105,7 +105,7 @@ def allowed_percent(kind: str) -> float:
 
 def spreads() -> Mapping[str, float]:
     """Return by kind of transfer the standard deviation of healthy members, in percent."""
-    return {kind: one.spread_percent for kind, one in _stated().alike.spreads.items()}
+    return {kind: spread.spread_percent for kind, spread in _stated().alike.spreads.items()}
 
 
 def memory_floor(architecture: str, peak_gbs: float) -> Rule | None:

@@ -156,7 +156,7 @@ class References:
     def key(self, check: str, partition: str, named: str | None) -> str | None:
         """Return the key of a partition's entries in the files: its name, its set, else `ANY`."""
         table = self.tables.get(check, {})
-        return next((one for one in (partition, named, ANY) if one in table and one), None)
+        return next((key for key in (partition, named, ANY) if key in table and key), None)
 
     def stated(self, check: str, key: str | None) -> Mapping[str, Any]:
         """Return the entries of the check's file under a key, by metric."""
@@ -255,7 +255,7 @@ class References:
             wrong = list(
                 entries.faults(metric, plain[3] if plain else "GB/s, us, count or %", entry)
             )
-            yield from (place + one for one in wrong)
+            yield from (place + fault for fault in wrong)
             if wrong or not requires(entry):
                 continue
             try:
@@ -275,7 +275,7 @@ class References:
     def all_entries(self) -> Iterator[tuple[str, str, str, Any]]:
         """Yield check, partition or set, metric and entry of all references."""
         records = [calibrated.read(path) for path in sorted(self.folder.glob(f"{FOLDER}/*.yaml"))]
-        names = [*(one.partition for one in records), *self.transfers]
+        names = [*(record.partition for record in records), *self.transfers]
         for check in self.file_of:
             for key in dict.fromkeys([*self.tables.get(check, {}), *names]):
                 for metric, entry in self.entries(check, key).items():
@@ -297,7 +297,9 @@ def _entry(path: Path, place: str, stated: Any) -> tuple[Any, Mapping[str, Any] 
 def _expanded(names: str) -> list[str]:
     found = _TOGETHER.fullmatch(names)
     return (
-        [names] if found is None else [f"{found[1]}{one}{found[3]}" for one in found[2].split(",")]
+        [names]
+        if found is None
+        else [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")]
     )
 
 

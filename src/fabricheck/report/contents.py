@@ -60,7 +60,7 @@ class Part(findings.Partition):
         """The metrics with a limit, the least margin first."""
         return sorted(
             (reference for reference in self.references if reference.limits),
-            key=lambda one: one.metric.margin or 0.0,
+            key=lambda reference: reference.metric.margin or 0.0,
         )
 
     @property
@@ -130,13 +130,13 @@ class Contents:
     @property
     def status(self) -> NodeStatus:
         """The verdict on all partitions together."""
-        return worst_of(one.status for one in self.judged) if self.judged else "INCOMPLETE"
+        return worst_of(verdict.status for verdict in self.judged) if self.judged else "INCOMPLETE"
 
     @property
     def label(self) -> str:
         """The combined status, as printed."""
-        same = [bool(one.provisional) for one in self.judged
-                if one.status == self.status and not one.simulated]  # fmt: skip
+        same = [bool(verdict.provisional) for verdict in self.judged
+                if verdict.status == self.status and not verdict.simulated]  # fmt: skip
         # Where one was proven slow, the others' grounds do not matter.
         proven = self.status == "PERF-FAIL" and not all(same)
         return model.status_label(self.status, any(same) and not proven)
@@ -150,7 +150,7 @@ class Contents:
     def lost(self) -> tuple[str, ...]:
         """What was lost to a defect, one sentence each."""
         of_parts = (
-            (*part.undrawn, *(said for one in part.added.values() for said in one.defects))
+            (*part.undrawn, *(said for section in part.added.values() for said in section.defects))
             for part in self.parts
         )
         return (*self.undrawn, *chain.from_iterable(of_parts))

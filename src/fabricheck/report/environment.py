@@ -137,7 +137,7 @@ def devices(observed: Observed) -> list[Device]:
         for document in observed.documents
         for device in document["devices"]
     )
-    return sorted((first for first, *_ in same.values()), key=lambda one: one["index"])
+    return sorted((first for first, *_ in same.values()), key=lambda device: device["index"])
 
 
 #: Columns of a state that are no row: other tables and the causes have them.
@@ -160,7 +160,9 @@ def partition_state(observed: Observed) -> Mapping[str, Any]:
     if not rows:
         return {}
     every = chain.from_iterable(map(state.causes, documents))
-    absent = {one["item"]: one["why"] for each in documents for one in each["state"]["absent"]}
+    absent = {
+        reading["item"]: reading["why"] for each in documents for reading in each["state"]["absent"]
+    }
     of_device = grouped((row["device"], row) for row in rows if "device" in row)
     devices = {index: dict(_ranges(own)) for index, own in sorted(of_device.items())}
     return {
@@ -189,6 +191,8 @@ def _range(name: str, values: Iterable[Any]) -> str:
     """Return the least and the greatest of numbers, or each of other values."""
     known = sorted(set(values))
     if isinstance(known[0], (bool, str)):
-        return listed("yes" if one is True else "no" if one is False else one for one in known)
+        return listed(
+            "yes" if answer is True else "no" if answer is False else answer for answer in known
+        )
     form = about if name.startswith(("free_bytes", "huge_page_bytes")) else short
     return " to ".join(dict.fromkeys(map(form, (known[0], known[-1]))))

@@ -71,13 +71,13 @@ def experiment_rows(observed: Observed, references: Iterable[Reference]) -> tupl
         for metric in observed.metrics_of(point)
     )
     tags = {case.name: case.experiments for case in observed.cases}
-    for one in references:
-        check = one.metric.check_row.title
-        series = made_of.get((check, one.metric.metric), [])
+    for reference in references:
+        check = reference.metric.check_row.title
+        series = made_of.get((check, reference.metric.metric), [])
         names = {point.experiment for point in series} or tags.get(check, frozenset())
         # E14 chooses sets of devices from the measurements of E8.
         for name in names & tags.get(check, names) or tags.get(check, names):
-            by_experiment.setdefault(name, []).append((one, series))
+            by_experiment.setdefault(name, []).append((reference, series))
     ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
     return tuple(
         _row(name, title, by_experiment.get(name, []), name in ran)
@@ -88,9 +88,11 @@ def experiment_rows(observed: Observed, references: Iterable[Reference]) -> tupl
 def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], ran: bool) -> Row:
     if not metrics:
         return Row(name, title, NO_VALUE if ran else NOT_RUN)
-    limited = [one for one, _ in metrics if one.limits]
-    failed = [one for one in limited if one.metric.recorded.missed]
-    shown, series = min(enumerate(metrics), key=lambda one: (*_place(*one[1]), one[0]))[1]
+    limited = [metric for metric, _ in metrics if metric.limits]
+    failed = [reference for reference in limited if reference.metric.recorded.missed]
+    shown, series = min(
+        enumerate(metrics), key=lambda numbered: (*_place(*numbered[1]), numbered[0])
+    )[1]
     metric, outcome = shown.metric, MISSED if failed else WITHIN if limited else NO_LIMIT
     return Row(
         name,
@@ -109,7 +111,9 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
 
 def _limit(metric: Metric) -> str:
     """Return the limits as a short text; empty if there is none."""
-    least, most = (None if one is None else f"{one:.4g}" for one in (metric.least, metric.most))
+    least, most = (
+        None if limit is None else f"{limit:.4g}" for limit in (metric.least, metric.most)
+    )
     if least is not None and most is not None:
         return f"exactly {least}" if least == most else f"{least} to {most}"
     return f"at least {least}" if least is not None else f"at most {most}" if most else ""
@@ -177,7 +181,7 @@ def sources(reference: Reference) -> list[tuple[Source, list[str]]]:
         ((source.title, source.system, source.inferred, source.limit), source)
         for source in reference.sources
     )
-    return [(places[0], [one.where for one in places]) for places in of_documents.values()]
+    return [(places[0], [place.where for place in places]) for places in of_documents.values()]
 
 
 def _origin(observed: Observed, metric: Metric) -> tuple[str, str, tuple[Source, ...]]:

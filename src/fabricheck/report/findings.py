@@ -116,7 +116,7 @@ def partition_verdict(judged: Iterable[NodeVerdict], observed: Observed) -> Node
         for verdict in judged
         if observed.on in (None, verdict.node) and is_of(verdict, observed)
     ]
-    worst = min(its, key=lambda one: STATUSES.index(one.status))
+    worst = min(its, key=lambda judged: STATUSES.index(judged.status))
     others = (each for verdict in its if verdict is not worst for each in verdict.reasons)
     reasons = [*worst.reasons, *others]
     return worst.model_copy(update={"reasons": reasons}).in_partition(observed.where)
@@ -177,7 +177,7 @@ class Partition:
         retried = sum(case.failed_attempts > 0 for case in cases)
         limits = node.limits(cases)
         limited = limits["kept"] + limits["missed"]
-        series = [one for document in observed.documents for one in document["series"]]
+        series = [series for document in observed.documents for series in document["series"]]
         noisy = sum(one["noisy"] for one in series)
         wrong = sum(one["verification"]["errors"] > 0 for one in series)
         lacking = len(self.problems)
@@ -265,7 +265,7 @@ class Partition:
     @cached_property
     def slow(self) -> list[Slow]:
         """What is behind its class by most."""
-        return sorted(_slow(self.observed), key=lambda one: -one.percent)[:MOST]
+        return sorted(_slow(self.observed), key=lambda spread: -spread.percent)[:MOST]
 
     @property
     def noisy(self) -> Iterator[str]:
@@ -297,7 +297,7 @@ def problems(entry: Entry) -> Iterator[str]:
 
 def by_check(metrics: Iterable[Metric]) -> list[Metric]:
     """Return the worst metric of each check; GB/s and us come before comparisons of such values."""
-    ordered = sorted(metrics, key=lambda one: one.unit not in ("GB/s", "us"))
+    ordered = sorted(metrics, key=lambda metric: metric.unit not in ("GB/s", "us"))
     of_checks = grouped((metric.check_row.title, metric) for metric in ordered)
     return sorted((first for first, *_ in of_checks.values()), key=_margin)
 

@@ -357,7 +357,7 @@ def _maps(found: Findings) -> Iterator[Map]:
             states |= dict.fromkeys(groups.slow, "group")
     changed = found.changes.partitions if found.changes is not None else ()
     states |= dict.fromkeys((outlier.node for each in changed for outlier in each.worse), "worse")
-    states |= dict.fromkeys((one.node for _, one in found.outliers), "odd")
+    states |= dict.fromkeys((outlier.node for _, outlier in found.outliers), "odd")
     lost = {changes.partition: changes.lost for changes in changed}
     for at, judged in enumerate(found.partitions):
         part = judged.partition
@@ -366,7 +366,7 @@ def _maps(found: Findings) -> Iterator[Map]:
         if at == 0:
             own |= dict.fromkeys(found.fleet.lost, "lost")
         counts = Counter(own.values())
-        yield Map(part.title, own, {one: counts[one] for one in STATES if one in counts})
+        yield Map(part.title, own, {state: counts[state] for state in STATES if state in counts})
 
 
 def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribution]]:
@@ -388,7 +388,7 @@ def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribut
         _drawn(part, distribution, odd[distribution.metric])
         for distribution in usable[:_MOST_DRAWN]
     ]
-    shown = {one.one.number for one in drawn}
+    shown = {outlier.one.number for outlier in drawn}
     return drawn, [
         distribution for distribution in part.distributions if distribution.number not in shown
     ]

@@ -145,7 +145,7 @@ def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:
         metric for part in parts if is_of(verdict, part)
         for metric in part.metrics if metric.margin is not None
     ]  # fmt: skip
-    return Row(verdict, says, min(own, key=lambda one: one.margin or 0.0, default=None))
+    return Row(verdict, says, min(own, key=lambda metric: metric.margin or 0.0, default=None))
 
 
 def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:

@@ -235,7 +235,10 @@ def _state(document: ResultDocument) -> Findings:
     state = document.get("state")
     if state is None:
         return
-    known, among = {one["index"] for one in document["devices"]}, "among the document's devices"
+    known, among = (
+        {device["index"] for device in document["devices"]},
+        "among the document's devices",
+    )
     for side, snapshot in (("before", state["before"]), ("after", state["after"])):
         if snapshot is None:
             continue
@@ -260,7 +263,9 @@ def _references(series: Series, there: Mapping[str, Container[int]]) -> Findings
     sides = (("source", series["source"]), ("destination", series["destination"]))
     ranks = series.get("ranks") or []
     named: list[tuple[str, str, int | None]] = [("device", "device", series["device"])]
-    named += [(f"device_set[{at}]", "device", one) for at, one in enumerate(series["device_set"])]
+    named += [
+        (f"device_set[{at}]", "device", device) for at, device in enumerate(series["device_set"])
+    ]
     named += [(f"{side}.device", "device", place["device"]) for side, place in sides]
     named += [(f"{side}.numa_domain", "NUMA domain", place["numa_domain"]) for side, place in sides]
     named += [("ranks", "rank", rank) for rank in ranks if "rank" in there]
@@ -284,15 +289,16 @@ def _rounds(rounds: RoundsMember, ranks: int) -> Findings:
         *((f"rounds[{n}].pairs[{index}]", pair, None)
           for n, measured in enumerate(rounds["rounds"])
           for index, pair in enumerate(measured["pairs"])),
-        *((f"suspects[{n}]", [one["node"]], one["nic"])
-          for n, one in enumerate(rounds["suspects"])),
+        *((f"suspects[{n}]", [suspect["node"]], suspect["nic"])
+          for n, suspect in enumerate(rounds["suspects"])),
         *((f"low_pairs[{n}]", pair, None) for n, pair in enumerate(rounds["low_pairs"])),
-        *((f"failed[{n}]", one["nodes"], one["nic"]) for n, one in enumerate(rounds["failed"])),
-        *((f"wrong[{n}]", [one["from"], one["to"]], one["nic"])
-          for n, one in enumerate(rounds["wrong"])),
+        *((f"failed[{n}]", failure["nodes"], failure["nic"])
+          for n, failure in enumerate(rounds["failed"])),
+        *((f"wrong[{n}]", [error["from"], error["to"]], error["nic"])
+          for n, error in enumerate(rounds["wrong"])),
     ]  # fmt: skip
     for place, nodes, nic in named:
-        if any(one >= len(nics) or (nic is not None and nic >= nics[one]) for one in nodes):
+        if any(node >= len(nics) or (nic is not None and nic >= nics[node]) for node in nodes):
             yield (
                 f"$.rounds.{place}",
                 f"{numbered('node', nodes)}{'' if nic is None else f', NIC {nic},'} is not among "

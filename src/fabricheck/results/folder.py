@@ -77,7 +77,7 @@ class ResultsFolder:
         :raises NotFoundError: when there is no session.
         """
         if self.unreadable:
-            written, problem = max(self.unreadable, key=lambda one: one[0])
+            written, problem = max(self.unreadable, key=lambda unread: unread[0])
             report = self.sessions[0].report if self.sessions else None
             if report is None or written > report.stat().st_mtime:
                 raise problem
@@ -179,7 +179,14 @@ def _node_of(path: Path) -> str | None:
         return None
     here = Path(path.resolve().name)
     every = requested_nodes.read(beside).every.items()
-    return next((node for node, one in every if one.results and Path(one.results) == here), None)
+    return next(
+        (
+            node
+            for node, requested in every
+            if requested.results and Path(requested.results) == here
+        ),
+        None,
+    )
 
 
 def find_documents(folder: Path) -> list[Path]:

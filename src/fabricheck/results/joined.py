@@ -45,9 +45,9 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
     if target.exists() and (not target.is_dir() or any(target.iterdir())):
         raise InvalidInputError(f"{target} already exists and is not empty: name another folder.")
     sessions, lacking = [], []
-    for one in folders:
+    for folder in folders:
         try:
-            results = ResultsFolder(one)
+            results = ResultsFolder(folder)
             session = results.latest()
             for killed in results.unreported()[0][:1]:
                 if killed.start > session.start:
@@ -55,13 +55,13 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
                         f"session {killed.id} began after {session.id} and has no report: it was "
                         "killed, or is still running."
                     )
-            sessions.append((one, session))
+            sessions.append((folder, session))
         except (NotFoundError, InvalidInputError) as error:
-            lacking.append(f"{one} has no usable session: {error}")
+            lacking.append(f"{folder} has no usable session: {error}")
     if not sessions:
         raise NotFoundError("\n".join(["There is no session to join.", *lacking]))
     _require_same_software(sessions)
-    reports = [json.loads(read_text(one.report)) for _, one in sessions if one.report]
+    reports = [json.loads(read_text(session.report)) for _, session in sessions if session.report]
     try:
         for (folder, _), report in zip(sessions, reports, strict=True):
             for part in _FOLDERS.values():
@@ -70,9 +70,9 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
                 if (folder / part / own).is_dir():
                     shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
         every = [output for _, session in sessions for output in session.outputs]
-        for outputs in [one for one in every if (one / software.FOLDER).is_dir()][:1]:
+        for outputs in [place for place in every if (place / software.FOLDER).is_dir()][:1]:
             shutil.copytree(outputs / software.FOLDER, target / "output" / software.FOLDER)
-        for outputs in [one for one in every if (one / CHECKS_FILE).is_file()][:1]:
+        for outputs in [place for place in every if (place / CHECKS_FILE).is_file()][:1]:
             shutil.copy(outputs / CHECKS_FILE, target / "output")
         (target / "reports").mkdir(parents=True)
     except (OSError, shutil.Error) as error:
@@ -109,14 +109,14 @@ def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
 def _round(reports: Sequence[Mapping[str, Any]], number: int, target: Path) -> dict[str, Any]:
     # An attempt that ReFrame repeated is the same attempt in each session.
     those = [report for report in reports if len(report["runs"]) > number]
-    runs = [one["runs"][number] for one in those]
+    runs = [report["runs"][number] for report in those]
     return {
         **runs[0],
         **{name: sum(run.get(name) or 0 for run in runs) for name in _COUNTED},
         "testcases": [
             # The folders are those of the joined session.
-            {**case, **dict(_places(case, one["session_info"], target))}
-            for one, run in zip(those, runs, strict=True)
+            {**case, **dict(_places(case, report["session_info"], target))}
+            for report, run in zip(those, runs, strict=True)
             for case in run["testcases"]
         ],
     }

@@ -87,8 +87,10 @@ def reached(
 
     :param series: those that decided its value; each sample scales the value in proportion.
     """
-    values = [value * sample / one["median"] for one in series for sample in one["samples"]]
-    within = [(least is None or one >= least) and (most is None or one <= most) for one in values]
+    values = [value * sample / each["median"] for each in series for sample in each["samples"]]
+    within = [
+        (least is None or sample >= least) and (most is None or sample <= most) for sample in values
+    ]
     return sum(within), len(within)
 
 

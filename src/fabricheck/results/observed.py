@@ -60,12 +60,12 @@ class Observed:
     @cached_property
     def points(self) -> tuple[Series, ...]:
         """The series with right data, of runs without an injected fault, by the default kernels."""
-        return tuple(one for one in self.series if one.right and not one.variant)
+        return tuple(series for series in self.series if series.right and not series.variant)
 
     @cached_property
     def variants(self) -> tuple[Series, ...]:
         """The series of variants of the kernels, also with right data only."""
-        return tuple(one for one in self.series if one.right and one.variant)
+        return tuple(series for series in self.series if series.right and series.variant)
 
     @cached_property
     def left_out(self) -> Mapping[str, int]:
@@ -75,7 +75,7 @@ class Observed:
     @cached_property
     def series(self) -> tuple[Series, ...]:
         """All series of the documents, including those with wrong data."""
-        return tuple(one for row in self.checks for one in table.series(row, self.node))
+        return tuple(series for row in self.checks for series in table.series(row, self.node))
 
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
@@ -156,13 +156,13 @@ def distinct_partitions(every: Iterable[tuple[str, Observed]]) -> tuple[Observed
     """
     found = list(every)
     for by_session in (False, True):
-        names = Counter((one.where, one.apart) for _, one in found)
+        names = Counter((observed.where, observed.apart) for _, observed in found)
         for number, (session, one) in enumerate(found):
             if names[one.where, one.apart] > 1:
                 own = session if by_session else one.on or "unknown node"
                 apart = listed(filter(None, (own, one.apart)))
                 found[number] = session, replace(one, apart=apart)
-    return tuple(one for _, one in found)
+    return tuple(observed for _, observed in found)
 
 
 def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> Iterator[Observed]:

@@ -131,8 +131,8 @@ class Source:
         held = {id(case) for case in self.cases}
         loose = [entry for entry in self.entries if id(entry.case) not in held]
         every: list[tuple[Case | None, Entry | None]] = [
-            *((one, self.by_case.get(id(one))) for one in self.cases),
-            *((None, one) for one in loose),
+            *((case, self.by_case.get(id(case))) for case in self.cases),
+            *((None, entry) for entry in loose),
         ]
         # A simulated node has its own host name, valid in its partition only.
         hosts = grouped(
@@ -151,7 +151,7 @@ class Source:
     def named(self) -> frozenset[str]:
         """The nodes that a scheduler assigned to its checks."""
         every = (*(case.node for case in self.cases), *(entry.node for entry in self.entries))
-        return frozenset(one for one in every if one is not None)
+        return frozenset(name for name in every if name is not None)
 
     def _node(
         self, case: Case | None, entry: Entry | None, hosts: Mapping[str, Sequence[str]]
@@ -165,7 +165,7 @@ class Source:
             return None  # its row says which
         named = self.named
         if len(named) > 1:
-            named = frozenset(one for one in named if not is_several(one))
+            named = frozenset(name for name in named if not is_several(name))
         if len(named) == 1:
             return next(iter(named))
         if self.named or case is None or (entry is not None and entry.document is not None):
@@ -275,15 +275,15 @@ class Results:
     def observed(self) -> tuple[Observed, ...]:
         """The partitions of its sessions, each node by itself."""
         return distinct_partitions(
-            (source.name, replace(one, recorded=source.recorded.get(one.where)))
+            (source.name, replace(observed, recorded=source.recorded.get(observed.where)))
             for source in self.sources
-            for one in observe(source.checks)
+            for observed in observe(source.checks)
         )
 
     @cached_property
     def requested(self) -> Mapping[str, RequestedNode]:
         """The requested nodes, by the scheduler's name."""
-        return {name: node for one in self.lists for name, node in one.every.items()}
+        return {name: node for requested in self.lists for name, node in requested.every.items()}
 
     @property
     def jobs(self) -> Iterator[RequestedNodes]:
@@ -399,7 +399,7 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
 
 def answered(name: str, there: Collection[str | None]) -> bool:
     """Whether a requested node has results, or the network of a job: of any of its nodes."""
-    several = is_several(name) and any(one is not None and is_several(one) for one in there)
+    several = is_several(name) and any(name is not None and is_several(name) for name in there)
     return several or name in there
 
 
@@ -488,9 +488,9 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
     try:
         return of_session(folder, folder.session(name))
     except NotFoundError:
-        for one in folder.unreported()[0]:
-            if one.id == name:
-                return of_session(folder, one)
+        for session in folder.unreported()[0]:
+            if session.id == name:
+                return of_session(folder, session)
         job = requested_nodes.job_named(folder.path, name)
         if job is None:
             raise
@@ -532,17 +532,21 @@ def _began_last(folder: ResultsFolder) -> Results:
     """
     found, problems = requested_nodes.jobs_of(folder.path)
     every: list[Session | RequestedNodes] = [*found, *folder.sessions, *folder.unreported()[0]]
-    last = max(every, key=lambda one: one.start, default=None)
+    last = max(every, key=lambda session: session.start, default=None)
     report = last.report if isinstance(last, Session) else None
     written = report.stat().st_mtime if report is not None else 0.0
     began = max(written, last.start) if last is not None else 0.0
-    unread = [one for one in (*problems, *folder.unreadable) if last is None or one[0] > began]
+    unread = [
+        problem for problem in (*problems, *folder.unreadable) if last is None or problem[0] > began
+    ]
     if isinstance(last, Session) and report is None:
         # A full disk cuts off the report; what was measured before it remains.
         left = of_session(folder, last)
-        return replace(left, problems=(*(Problem(str(one)) for _, one in unread), *left.problems))
+        return replace(
+            left, problems=(*(Problem(str(error)) for _, error in unread), *left.problems)
+        )
     if unread:
-        raise max(unread, key=lambda one: one[0])[1]
+        raise max(unread, key=lambda problem: problem[0])[1]
     if last is None:
         raise folder.no_session()
     return of_session(folder, last) if isinstance(last, Session) else of_job(last)
@@ -590,7 +594,7 @@ def of_job(job: RequestedNodes, every: bool = False) -> Results:
                 problems.append(Problem(str(problem), node))
             except NotFoundError:
                 pass  # a killed session may have left documents
-        found += [of_session(folder, one) for one in sessions]
+        found += [of_session(folder, session) for session in sessions]
         for last in folder.unreported()[0][:1]:
             requested = job
             if part is job.network:

@@ -179,4 +179,4 @@ def latest_first(
             found.append(read_one(path))
         except InvalidInputError as problem:
             unreadable.append((path.lstat().st_mtime, problem))
-    return sorted(found, key=lambda one: one.start, reverse=True), unreadable
+    return sorted(found, key=lambda requested: requested.start, reverse=True), unreadable

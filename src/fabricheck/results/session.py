@@ -103,7 +103,9 @@ class MetricResult(NamedTuple):
             if limit is not None and self.value is not None and self.is_finite:
                 left = sign * (self.value - limit)
                 found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
-        return min(found, key=lambda one: 0.0 if one[2] is None else one[2], default=None)
+        return min(
+            found, key=lambda attempt: 0.0 if attempt[2] is None else attempt[2], default=None
+        )
 
 
 class _Section(BaseModel):
@@ -499,7 +501,9 @@ def _case(entry: TestCase, info: SessionInfo, results: Path, node: str | None = 
         tags=frozenset(entry.tags),
         folders=tuple(_folders(entry, info, results)),
         phase=entry.fail_phase,
-        metrics={key.rsplit(":", 1)[-1]: one for key, one in (entry.perfvalues or {}).items()},
+        metrics={
+            key.rsplit(":", 1)[-1]: values for key, values in (entry.perfvalues or {}).items()
+        },
         node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         failure=failure,

@@ -198,7 +198,7 @@ class BusyHost(Cause):
         )
         if not alike:
             return ""
-        (command, user), own = max(alike.items(), key=lambda one: sum(one[1]))
+        (command, user), own = max(alike.items(), key=lambda process: sum(process[1]))
         who = f"{command or 'an unknown command'}{f' of user {user}' if user else ''}"
         many, cores = len(own), sum(own)
         how = "1 process" if many == 1 else f"{many} processes"
@@ -209,7 +209,7 @@ class BusyHost(Cause):
 
     def with_(self, other: BusyHost) -> BusyHost:
         """Return the busier one, with the times of both."""
-        busier = max(self, other, key=lambda one: one.busy_cores + one.stolen_cores)
+        busier = max(self, other, key=lambda side: side.busy_cores + side.stolen_cores)
         return replace(busier, when=self.when | other.when)
 
 
@@ -245,14 +245,14 @@ class Throttled(Cause):
     def with_(self, other: Throttled) -> Throttled:
         """Combine reasons and seconds, and keep the lower clock."""
         slower = min(
-            self, other, key=lambda one: math.inf if one.clock_mhz is None else one.clock_mhz
+            self, other, key=lambda side: math.inf if side.clock_mhz is None else side.clock_mhz
         )
-        counted = [one for one in (self, other) if one.seconds is not None]
+        counted = [side for side in (self, other) if side.seconds is not None]
         return replace(
             slower,
             reasons=tuple(dict.fromkeys((*self.reasons, *other.reasons))),
-            seconds=sum(one.seconds or 0 for one in counted) if counted else None,
-            of_seconds=sum(one.of_seconds for one in counted),
+            seconds=sum(side.seconds or 0 for side in counted) if counted else None,
+            of_seconds=sum(side.of_seconds for side in counted),
             when=self.when | other.when,
         )
 
@@ -312,7 +312,7 @@ class NarrowPcie(Cause):
 
     def with_(self, other: NarrowPcie) -> NarrowPcie:
         """Keep the narrower one."""
-        return min(self, other, key=lambda one: one.width)
+        return min(self, other, key=lambda side: side.width)
 
 
 @dataclass(frozen=True)
@@ -374,7 +374,7 @@ def host_use(document: ResultDocument) -> BusyHost | None:
             if covers:
                 return host
             busy.append((others["busy_cores"] + stolen, host))
-    return max(busy, key=lambda one: one[0])[1] if busy else None
+    return max(busy, key=lambda load: load[0])[1] if busy else None
 
 
 def busy_host(document: ResultDocument) -> BusyHost | None:
@@ -555,7 +555,7 @@ def _functions(
     document: ResultDocument,
 ) -> tuple[list[PciFunction] | None, list[PciFunction] | None]:
     """Return PCI's accelerators before and after the run; None where they are unknown."""
-    snapshots = [one["host"].get("pci_functions") for one, _ in _snapshots(document)]
+    snapshots = [snapshot["host"].get("pci_functions") for snapshot, _ in _snapshots(document)]
     before, after = [*snapshots, None, None][:2]
     aftermath = document.get("aftermath")
     later = aftermath["pci_functions"] if aftermath is not None else None

@@ -205,14 +205,16 @@ class Metric:
             return ()
         if record.decided or record.reduce not in ("worst", "best"):
             return record.decided or record.series
-        own = (one for one in record.series if document["series"][one]["median"] == self.value)
+        own = (
+            index for index in record.series if document["series"][index]["median"] == self.value
+        )
         return tuple(own) or record.series
 
     @property
     def decisive_series(self) -> list[Measured]:
         """The series that gave its value; none where they are unknown."""
         document = self.check_row.document
-        return [] if document is None else [document["series"][one] for one in self.decisive]
+        return [] if document is None else [document["series"][index] for index in self.decisive]
 
     @property
     def limit(self) -> float | None:
@@ -383,7 +385,8 @@ class Series:
         """What was done, in words: experiment, operation, memory and role, in any place."""
         memory = "-".join(
             dict.fromkeys(
-                one.removeprefix("host-") for one in (self.source_memory, self.destination_memory)
+                memory.removeprefix("host-")
+                for memory in (self.source_memory, self.destination_memory)
             )
         )
         parts = [self.experiment, self.operation, memory.replace("device-peer", "peer")]
@@ -561,7 +564,7 @@ def by_place(rows: Iterable[Check]) -> dict[tuple[str, str | None], list[Check]]
     """
     every = list(rows)
     nodes = grouped((row.where, row.scheduler_node) for row in every)
-    named = {where: {one for one in own if one is not None} for where, own in nodes.items()}
+    named = {where: {name for name in own if name is not None} for where, own in nodes.items()}
     only = {where: own.pop() for where, own in named.items() if len(own) == 1}
     found: dict[tuple[str, str | None], list[Check]] = {
         (where, node): [] for where, own in nodes.items() for node in own
@@ -1000,8 +1003,8 @@ def _described(hint: Any) -> tuple[Any, str]:
     meaning = ""
     while typing.get_origin(hint) in (*_OPTIONAL, Annotated):
         inside = typing.get_args(hint)
-        meaning = meaning or next((one for one in inside if isinstance(one, str)), "")
-        hint = next(one for one in inside if one is not type(None))
+        meaning = meaning or next((text for text in inside if isinstance(text, str)), "")
+        hint = next(kind for kind in inside if kind is not type(None))
     return hint, meaning
 
 
@@ -1012,7 +1015,7 @@ def _of_check() -> tuple[str, ...]:
 
 def values(row: Row) -> dict[str, Any]:
     """Return the columns of a row and of its check, by name."""
-    kind = next(word for word, one in KINDS.items() if type(row) is one)
+    kind = next(word for word, rows in KINDS.items() if type(row) is rows)
     found: dict[str, Any] = {"kind": kind}
     if isinstance(row, _OF_A_CHECK):
         found |= {name: getattr(row.check_row, name) for name in _of_check()}

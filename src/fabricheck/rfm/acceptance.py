@@ -91,7 +91,7 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
         yield from verification_faults(document, series)
     yield from _run_faults(document, requested)
     yield from device_faults(document, requested.architectures)
-    shares = Counter(at_once(one) for one in document["series"] if one["role"] == "share")
+    shares = Counter(at_once(series) for series in document["series"] if series["role"] == "share")
     for series in document["series"]:
         # Of a copy both ways between host and device, the sum has the bytes of both messages.
         both = series["experiment"] in ("E2", "E4") and series["operation"] == "both"

@@ -121,7 +121,7 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         """
         best = set(self.growing_sets())
         first = [tuple(range(count)) for count in range(2, self.device_count + 1)]
-        sets = [one for one in first if one not in best]
+        sets = [members for members in first if members not in best]
         self.skip_if(not sets, "The first devices are the best ones, which other checks measure.")
         return sets
 

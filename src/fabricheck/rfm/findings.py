@@ -335,7 +335,7 @@ def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
     yield from _unknown_devices(document, node)
     seen, ranks = _devices(document, node), document.get("ranks") or []
     for rank in ranks:
-        earlier = [one for one in ranks if one["rank"] < rank["rank"]]
+        earlier = [other for other in ranks if other["rank"] < rank["rank"]]
         yield from _of_its_device(rank, earlier, seen)
         yield from _of_its_cores(rank, earlier, seen, node)
 
@@ -354,8 +354,10 @@ def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]
 
 def _devices(document: ResultDocument, node: NodeModel) -> Mapping[int, tuple[str, int | None]]:
     """Return the devices of a document: the name in sentences, and the model's number if known."""
-    stated = {one.pci_address: one.index for one in node.devices if one.pci_address}
-    addresses = sorted(one["pci_address"] for one in document["devices"] if one["pci_address"])
+    stated = {device.pci_address: device.index for device in node.devices if device.pci_address}
+    addresses = sorted(
+        device["pci_address"] for device in document["devices"] if device["pci_address"]
+    )
     whole = len(set(addresses)) == len(node.devices)
     seen = {}
     for device in document["devices"]:
@@ -375,7 +377,7 @@ def _of_its_device(
     if len(visible) != 1:
         yield f"Rank {rank['rank']} sees {len(visible)} devices; one of its own is required."
     for device in visible:
-        others = [one["rank"] for one in earlier if device in one["visible_devices"]]
+        others = [other["rank"] for other in earlier if device in other["visible_devices"]]
         if others and len(visible) == 1:
             yield f"Rank {rank['rank']} sees {seen[device][0]}, which rank {others[0]} also sees."
 
@@ -396,7 +398,7 @@ def _of_its_cores(
             f"Rank {rank['rank']} may use cores {format_cores(kept)}, reserved for the system on "
             f"{node.name}."
         )
-    shared = [one["rank"] for one in earlier if set(one["cores"]) & cores]
+    shared = [other["rank"] for other in earlier if set(other["cores"]) & cores]
     if shared:
         yield f"Rank {rank['rank']} shares cores with rank {shared[0]}."
     if len(rank["visible_devices"]) != 1:

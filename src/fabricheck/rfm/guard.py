@@ -150,7 +150,7 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
         slurm.begin_distributed(
             session.nodes, session.chosen(), reframe_internals.option("distribute")
         )
-    here = any(_is_local(one) for name, one in used.items() if name not in stepping)
+    here = any(_is_local(partition) for name, partition in used.items() if name not in stepping)
     # A check is not set up yet; 0 means all nodes of its job.
     numbers = {
         int(getattr(case.check, "nodes", 1))
@@ -168,9 +168,9 @@ def _waits(check: Any, running: Sequence[Any]) -> bool:
     share its links.
     """
     if _is_local(check.current_partition):
-        return any(_is_local(one.current_partition) for one in running)
-    here = [one for one in running if one.current_partition is check.current_partition]
-    of_network = NETWORK in check.tags and any(NETWORK in one.tags for one in here)
+        return any(_is_local(other.current_partition) for other in running)
+    here = [other for other in running if other.current_partition is check.current_partition]
+    of_network = NETWORK in check.tags and any(NETWORK in other.tags for other in here)
     # A job for a node that another check uses would wait, and take the place of one for another.
     node = reframe_internals.node_of(check)
     return of_network or (
@@ -180,7 +180,7 @@ def _waits(check: Any, running: Sequence[Any]) -> bool:
 
 def _is_plain(check: Any) -> bool:
     """Return whether a test derives from no check of this suite."""
-    return not any(one.__module__.startswith("fabricheck.") for one in type(check).__mro__)
+    return not any(base.__module__.startswith("fabricheck.") for base in type(check).__mro__)
 
 
 def _measures(case: Any) -> bool:
@@ -215,7 +215,7 @@ def _record_software(testcases: Iterable[Any]) -> None:
 def _name_silent(file: Path, ended: Iterable[Any]) -> None:
     """Name the checks of a dry run that failed before they listed their metrics."""
     lines = file.read_text(encoding="utf-8").splitlines() if file.exists() else []
-    listed = {(one["check"], one["partition"]) for one in map(json.loads, lines)}
+    listed = {(line["check"], line["partition"]) for line in map(json.loads, lines)}
     with file.open("a", encoding="utf-8") as out:
         for case in ended:
             where = case.partition.fullname
@@ -359,7 +359,7 @@ class _Session:
     def chosen(self) -> list[str]:
         """Return the options that select checks, as a user may type them."""
         given = {name: reframe_internals.option(name) or () for name in CHOOSING}
-        return [part for name in given for one in given[name] for part in (CHOOSING[name], one)]
+        return [part for name in given for value in given[name] for part in (CHOOSING[name], value)]
 
     def _require_names(self) -> None:
         for pattern in reframe_internals.option("names") or []:
@@ -412,7 +412,7 @@ def _needs(check: Any) -> str:
 def _environments(partition: Any) -> list[str]:
     """Return all environments that the site gives a partition; -p hides those not selected."""
     stated = runtime.runtime().get_option("systems/0/partitions")
-    return next(list(one["environs"]) for one in stated if one["name"] == partition.name)
+    return next(list(part["environs"]) for part in stated if part["name"] == partition.name)
 
 
 def _whole_partitions() -> list[Any]:

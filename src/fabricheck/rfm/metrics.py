@@ -163,20 +163,20 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
         return between
     pairs: list[str] = []
     active: list[int] = []
-    for one in series:
+    for each in series:
         # For a share or a single series the executing device; for a sum all devices that took part.
-        members = one["device_set"] if one["device"] is None else [one["device"]]
-        places = (one["source"]["memory"], one["destination"]["memory"])
-        message = one["engine"] == "mpi" and one["direction"] != "collective"
-        if ("peer" in places or message) and len(one["device_set"]) == 2:
-            members = one["device_set"]
+        members = each["device_set"] if each["device"] is None else [each["device"]]
+        places = (each["source"]["memory"], each["destination"]["memory"])
+        message = each["engine"] == "mpi" and each["direction"] != "collective"
+        if ("peer" in places or message) and len(each["device_set"]) == 2:
+            members = each["device_set"]
             pairs += [name for name in ["-".join(map(str, members))] if name not in pairs]
         active += [device for device in members if device not in active]
     node = f"node {document['host']['hostname']}"
     if not active:
-        ranks = sorted({rank for one in series for rank in one.get("ranks") or ()})
+        ranks = sorted({rank for each in series for rank in each.get("ranks") or ()})
         return f"{numbered('rank', ranks)} of {node}" if ranks else node
-    domains = sorted({domain for one in series for domain in host_domains(one)})
+    domains = sorted({domain for each in series for domain in host_domains(each)})
     named = f"{_ends(document, sorted(active), domains)} of {node}"
     if not pairs:
         return named
@@ -193,12 +193,12 @@ def _between_nodes(document: ResultDocument, series: Sequence[Series]) -> str:
         return f"{ranks[number]['host']}:{nics[0]['name'] if nics else f'rank {number}'}"
 
     named: list[str] = []
-    for one in series:
-        own = one.get("ranks") or []
+    for each in series:
+        own = each.get("ranks") or []
         hosts = list(dict.fromkeys(ranks[number]["host"] for number in own if number < len(ranks)))
         if len(hosts) < 2:
             return ""
-        pair = " and " if one["direction"] == "both-ways" else " to "
+        pair = " and " if each["direction"] == "both-ways" else " to "
         named.append(
             pair.join(map(end, own)) if len(own) == 2 else f"all NICs of {enumerated(hosts)}"
         )
@@ -240,10 +240,10 @@ def _place(document: ResultDocument, wanted: Mapping[str, Any]) -> str:
 
 def _matching(document: ResultDocument, metric: Metric) -> list[Series]:
     plain = {name: value for name, value in metric.where.items() if value != LARGEST}
-    series = [one for one in document["series"] if _fits(one, plain)]
+    series = [measured for measured in document["series"] if _fits(measured, plain)]
     for name in metric.where.keys() - plain.keys():
-        largest = max((_field(one, name) for one in series), default=None)
-        series = [one for one in series if _field(one, name) == largest]
+        largest = max((_field(measured, name) for measured in series), default=None)
+        series = [measured for measured in series if _field(measured, name) == largest]
     return series
 
 

@@ -304,7 +304,9 @@ class RanksBesideNics(MpiBesideNics, SeveralNodes):
             found = {*self.distances_in(load(Path(self.stagedir) / RESULT))} - {None}
             if not found:
                 return
-            self.absent = tuple(one for one in self.fabric.distances if one not in found)
+            self.absent = tuple(
+                distance for distance in self.fabric.distances if distance not in found
+            )
             for name in self.perf_variables.keys() - {
                 metric.name for metric in self.judged_metrics()
             }:
@@ -377,7 +379,7 @@ class MpiNodesCheck(RanksBesideNics, MpiCheck, special=True):  # type: ignore[ca
         for operation in ("bandwidth", "bandwidth-both"):
             pairs = self._counterparts(operation)
             sets = [pairs[first : first + each] for first in range(0, len(pairs), each)]
-            among = one_each([rank for pair in one for rank in pair] for one in sets)
+            among = one_each([rank for pair in members for rank in pair] for members in sets)
             where = {"experiment": "E17", "operation": operation, "role": "sum", **CONVENTION}
             name = f"{operation.replace('-', '_')}_all_nics_worst"
             yield Metric(name, where, ("ranks",), "worst", among=among)
@@ -448,11 +450,16 @@ class FabricCheck(RanksBesideNics, NearRanksCheck, special=True):  # type: ignor
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the median rate of NICs at each distance, and `UNPROVEN`."""
-        distances = [one for one in self.fabric.distances or (None,) if one not in self.absent]
-        words = [("nic", one or "", "median") for one in distances]
+        distances = [
+            distance for distance in self.fabric.distances or (None,) if distance not in self.absent
+        ]
+        words = [("nic", distance or "", "median") for distance in distances]
         names = ["_".join(filter(None, each)).replace("-", "_") for each in words]
         return [
-            *(NicMedian(name, distance=one) for name, one in zip(names, distances, strict=True)),
+            *(
+                NicMedian(name, distance=distance)
+                for name, distance in zip(names, distances, strict=True)
+            ),
             UNPROVEN,
         ]
 

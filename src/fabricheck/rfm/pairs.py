@@ -21,7 +21,8 @@ from fabricheck.rfm.metrics import Figure, Metric, Population, series_of
 def ordered_pairs(node: NodeModel) -> dict[str, list[Pair]]:
     """Return all ordered pairs of devices by the name of their link class."""
     return {
-        one.name: [*pairs, *((b, a) for a, b in pairs)] for one, pairs in node.link_classes.items()
+        link_class.name: [*pairs, *((b, a) for a, b in pairs)]
+        for link_class, pairs in node.link_classes.items()
     }
 
 
@@ -74,7 +75,7 @@ class BestSet(Metric):
         """
         chosen = series_of(document, self, {}, "GB/s")
         by_pair = {(series["device_set"][0], series["device_set"][1]): series for series in chosen}
-        measured = {pair: one["median"] for pair, one in by_pair.items()}
+        measured = {pair: series["median"] for pair, series in by_pair.items()}
         found = judge(self.node, self.k, measured)
         weakest = by_pair[found.weakest]
         predicted, best = (",".join(map(str, devices)) for devices in (found.predicted, found.best))

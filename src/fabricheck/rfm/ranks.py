@@ -209,7 +209,7 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
             with contextlib.suppress(OSError, ValueError):
                 found = json.loads((Path(self.stagedir) / name).read_text())
                 skipped = skipped or found.get("skipped") or []
-        names = [one["operation"] for one in skipped if one["operation"] not in self.without]
+        names = [skip["operation"] for skip in skipped if skip["operation"] not in self.without]
         if names:
             yield (
                 f"MPI did not finish {listed(names)} on {self.buffers} buffers. If it does "

@@ -224,7 +224,7 @@ def hold_back(waits: Callable[[Any, Sequence[Any]], bool]) -> None:
 
     def start(original: Any, policy: Any, task: Any) -> int:
         tasks = _attribute(policy, "_partition_tasks", purpose)
-        running = [one.check for group in tasks.values() for one in group]
+        running = [task.check for group in tasks.values() for task in group]
         return 0 if waits(task.check, running) else int(original(policy, task))
 
     purpose = "start one job a node"

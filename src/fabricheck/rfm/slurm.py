@@ -91,7 +91,7 @@ def record(job: str) -> Mapping[str, str]:
     :raises LookupError: when it cannot be queried or no longer knows the job, with its first line.
     """
     # scontrol prints all parts of an array or a heterogeneous job.
-    found = [one for one in map(_words, _lines(_shown("job", job))) if one["JobId"] == job]
+    found = [words for words in map(_words, _lines(_shown("job", job))) if words["JobId"] == job]
     if len(found) != 1:
         raise LookupError("scontrol prints no record of the job, or several")
     return found[0]
@@ -107,21 +107,24 @@ def cancel_if_blocked(
     lose its jobs. A job that requests a node is therefore blocked only by the state of the node.
     """
     asking = [job for job in jobs if job.pin_nodes and reframe_internals.is_pending(job)]
-    names = sorted({name for one in asking for name in one.pin_nodes})
+    names = sorted({name for check in asking for name in check.pin_nodes})
     found: dict[str, RequestedNode] = {}
     if names:
         with contextlib.suppress(LookupError):
             found = query_nodes(",".join(names))
-    lost = {one: [name for name in one.pin_nodes if _is_lost(found, name, one)] for one in asking}
+    lost = {
+        check: [name for name in check.pin_nodes if _is_lost(found, name, check)]
+        for check in asking
+    }
     cancel(scheduler, [job for job in jobs if lost.get(job, True)], reasons)
-    for one, nodes in lost.items():
-        if isinstance(one.exception, JobBlockedError) and nodes[0] in found:
+    for check, nodes in lost.items():
+        if isinstance(check.exception, JobBlockedError) and nodes[0] in found:
             node = found[nodes[0]]
             said = (
                 f"node {nodes[0]} is {node.reported}: the job would have waited for it and "
                 "was cancelled"
             )
-            reframe_internals.set_failed(one, JobBlockedError(said, one.jobid))
+            reframe_internals.set_failed(check, JobBlockedError(said, check.jobid))
 
 
 def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
@@ -298,7 +301,9 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
 
 def _queue(partition: Any) -> str | None:
     """Return Slurm's partition in the access options of a ReFrame partition."""
-    queues = [one.partition("=")[2] for one in partition.access if one.startswith("--partition=")]
+    queues = [
+        option.partition("=")[2] for option in partition.access if option.startswith("--partition=")
+    ]
     return queues[-1] if queues else None
 
 
@@ -428,7 +433,9 @@ def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> N
 
     :raises ReframeError: for several partitions, inside an allocation, or without a node.
     """
-    partitions = {one.fullname: one for one in runtime.runtime().system.partitions}
+    partitions = {
+        partition.fullname: partition for partition in runtime.runtime().system.partitions
+    }
     inside = of_the_allocation(partitions.values())
     if inside:
         raise ReframeError(
@@ -444,7 +451,7 @@ def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> N
         )
     ((name, names),) = reached.items()
     partition = partitions[name]
-    requested = {one: RequestedNode() for one in sorted(names)}
+    requested = {node: RequestedNode() for node in sorted(names)}
     if submits(partition):
         described = sorted(reframe_internals.nodes_of(partition).items())
         try:
@@ -501,14 +508,16 @@ def begin_distributed(node_map: NodeMap, chosen: Sequence[str], state: str) -> N
         )
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
-    (partition,) = (one for one in runtime.runtime().system.partitions if one.fullname == name)
+    (partition,) = (
+        partition for partition in runtime.runtime().system.partitions if partition.fullname == name
+    )
     if submits(partition):
         jobs = min(len(measured[name]), partition.max_jobs)
         print(
             f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "
             f"at most {jobs} in the queue ({JOBS_LIMIT})."
         )
-    out = {one: requested[one] for one in requested if one not in measured[name]}
+    out = {node: requested[node] for node in requested if node not in measured[name]}
     if out:
         print(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 

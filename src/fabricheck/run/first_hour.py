@@ -183,7 +183,7 @@ def place(name: str) -> Place:
     """
     found = choose(name)
     if len(found) != 1 or len(found[0].environments) != 1:
-        several = listed(one.name for one in found)
+        several = listed(path.name for path in found)
         raise UsageError(f"{name} is several partitions or environments: name one of {several}.")
     target = found[0]
     (environment,) = target.environments

@@ -63,10 +63,10 @@ def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[st
     if gathered is None:
         return None
     found: dict[str, list[str]] = {}
-    for name, one in named(gathered):
-        own = one.get("features", [])
+    for name, partition in named(gathered):
+        own = partition.get("features", [])
         simulated = " (simulated)" if "simulated" in own else ""
-        environments = _environments(gathered, name.partition(":")[0], one)
+        environments = _environments(gathered, name.partition(":")[0], partition)
         provided = (feature for env in environments for feature in env.get("features", []))
         for experiment in implied({*own, *provided}):
             found.setdefault(experiment, []).append(f"{name}{simulated}")
@@ -109,8 +109,8 @@ def why_unknown(where: str) -> str:
 def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
     """Yield the partitions of sites, each with its name ``system:partition``."""
     for system in (gathered or {}).get("systems", []):
-        for one in system.get("partitions", []):
-            yield f"{system['name']}:{one['name']}", one
+        for partition in system.get("partitions", []):
+            yield f"{system['name']}:{partition['name']}", partition
 
 
 def known(where: str) -> Mapping[str, Any]:
@@ -162,21 +162,21 @@ class Target:
     @property
     def devices(self) -> int:
         """The number of devices of a node."""
-        return sum(int(one["num_devices"]) for one in self.partition["devices"])
+        return sum(int(device["num_devices"]) for device in self.partition["devices"])
 
     @property
     def architectures(self) -> set[str]:
         """Their architectures."""
-        return {str(one["arch"]) for one in self.partition["devices"]}
+        return {str(device["arch"]) for device in self.partition["devices"]}
 
     def modules(self, environment: Section) -> list[str]:
         """Return the names of the modules that are loaded for an environment, in order."""
         stated = [
-            one
+            module
             for section in (self.system, self.partition, environment)
-            for one in section.get("modules", [])
+            for module in section.get("modules", [])
         ]
-        return [one["name"] if isinstance(one, dict) else str(one) for one in stated]
+        return [module["name"] if isinstance(module, dict) else str(module) for module in stated]
 
     def exports(self, environment: Section) -> list[str]:
         """Return the shell's exports for an environment, as a job has them after its modules."""
@@ -199,7 +199,7 @@ def choose(name: str, *folders: Path) -> list[Target]:
     if wanted not in systems:
         raise UsageError(f"There is no site {wanted!r}; the sites are {listed(sorted(systems))}.")
     system = systems[wanted]
-    partitions = {one["name"]: one for one in system["partitions"]}
+    partitions = {each["name"]: each for each in system["partitions"]}
     if part and part not in partitions:
         if name == this_machine.NAME:
             this_machine.node(required=True)
@@ -207,14 +207,14 @@ def choose(name: str, *folders: Path) -> list[Target]:
             f"The site {wanted} has no partition {part!r}; it has {listed(partitions)}."
         )
     chosen = [partitions[part]] if part else list(partitions.values())
-    return [Target(system, one, _environments(found, wanted, one)) for one in chosen]
+    return [Target(system, each, _environments(found, wanted, each)) for each in chosen]
 
 
 def _environments(found: Mapping[str, Any], system: str, partition: Section) -> list[Section]:
     names = {"*", system, f"{system}:{partition['name']}"}
     return [
-        one
-        for one in found.get("environments", [])
-        if one["name"] in partition["environs"]
-        and not names.isdisjoint(one.get("target_systems") or ["*"])
+        each
+        for each in found.get("environments", [])
+        if each["name"] in partition["environs"]
+        and not names.isdisjoint(each.get("target_systems") or ["*"])
     ]

@@ -76,7 +76,7 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
     for file in files(*where) if system is None else [_file_of(system, *where)]:
         site = read(file)
         if system is not None:
-            site["systems"] = [one for one in site["systems"] if one["name"] == system]
+            site["systems"] = [each for each in site["systems"] if each["name"] == system]
         for what in _defined(site):
             if what in defined:
                 raise InvalidInputError(
@@ -98,7 +98,7 @@ def _file_of(system: str, *where: Path) -> Path:
     others = [file for file in files(*where) if file not in named]
     known = []
     for file in (*named, *others):
-        known += [one["name"] for one in read(file).get("systems", [])]
+        known += [system["name"] for system in read(file).get("systems", [])]
         if system in known:
             return file
     raise NotFoundError(f"There is no site {system!r}; the sites are {listed(sorted(set(known)))}.")
@@ -111,10 +111,10 @@ def system_of(machine: str, *where: Path) -> str | None:
     :raises InvalidInputError: for a site file as `gather` does; and when host names of two systems
         in one folder match the machine, with both names.
     """
-    systems = [[one for file in files(folder) for one in read(file).get("systems", [])]
+    systems = [[system for file in files(folder) for system in read(file).get("systems", [])]
                for folder in where]  # fmt: skip
     for here in systems:
-        found = [one["name"] for one in here if _matches(one, machine)]
+        found = [system["name"] for system in here if _matches(system, machine)]
         if len(found) > 1:
             raise InvalidInputError(
                 f"The machine '{machine}' is both {enumerated(found)} by the hostnames of their "
@@ -122,7 +122,9 @@ def system_of(machine: str, *where: Path) -> str | None:
             )
         if found:
             return str(found[0])
-    every = (one["name"] for here in systems for one in here if _ANY_HOST in one["hostnames"])
+    every = (
+        system["name"] for here in systems for system in here if _ANY_HOST in system["hostnames"]
+    )
     return next(every, None)
 
 
@@ -262,7 +264,9 @@ class _Partition(_Section):
     @model_validator(mode="after")
     def _has_its_nodes_alone(self) -> _Partition:
         # ReFrame requests nodes of PBS by number, and PBS then places other jobs on them.
-        if self.scheduler in ("pbs", "torque") and not any("excl" in one for one in self.access):
+        if self.scheduler in ("pbs", "torque") and not any(
+            "excl" in option for option in self.access
+        ):
             raise ValueError("shares its nodes with other jobs: access needs -l place=excl")
         return self
 

@@ -106,7 +106,11 @@ def packages(folder: Path) -> dict[str, Any]:
         found: dict[str, Any] = runpy.run_path(str(CHECKER))["packages"](
             str(folder), yaml.safe_load
         )
-        _ = [external["spec"] for one in found.values() for external in one.get("externals", [])]
+        _ = [
+            external["spec"]
+            for package in found.values()
+            for external in package.get("externals", [])
+        ]
     except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         reason = " ".join(str(error).split())
         raise InvalidInputError(f"{folder / 'spack.yaml'}: {reason}.") from None
@@ -207,12 +211,12 @@ def write(folder: Path, used: Iterable[Used]) -> list[str]:
     :param folder: the outputs of the session's checks.
     :raises NotFoundError: when the record cannot be written.
     """
-    chosen = {(one.system, one.environ): one for one in used}
+    chosen = {(use.system, use.environ): use for use in used}
     texts: dict[Path, str] = {}
     entries = []
     sentences: list[str] = []
-    for (system, environ), one in sorted(chosen.items()):
-        says, locked = describe(one)
+    for (system, environ), use in sorted(chosen.items()):
+        says, locked = describe(use)
         sentences += says
         name = f"{system}.{environ}.spack.lock"
         if locked is not None:
@@ -221,8 +225,8 @@ def write(folder: Path, used: Iterable[Used]) -> list[str]:
             {
                 "system": system,
                 "environment": environ,
-                "spack_environment": one.extras.get("spack_environment"),
-                **{extra: one.extras.get(extra) for extra in PROGRAMS},
+                "spack_environment": use.extras.get("spack_environment"),
+                **{extra: use.extras.get(extra) for extra in PROGRAMS},
                 "files": [] if locked is None else [name],
                 "says": says,
             }

@@ -359,7 +359,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         for row, mine, theirs, why in both
         if why is None
     ]
-    compared.sort(key=lambda one: one.badness, reverse=True)
+    compared.sort(key=lambda row: row.badness, reverse=True)
     judged = grouped(
         (one.decision.judgement, one)
         for one in compared
@@ -385,8 +385,8 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         causes_in_b=causes(others),
         outcomes=(*_results(a, b), *_found(a, b)),
         worse=tuple(judged.get("worse", ())),
-        better=tuple(sorted(judged.get("better", ()), key=lambda one: one.badness)),
-        undetermined=tuple(sorted(undetermined, key=lambda one: one.decision.low is None)),
+        better=tuple(sorted(judged.get("better", ()), key=lambda row: row.badness)),
+        undetermined=tuple(sorted(undetermined, key=lambda row: row.decision.low is None)),
         unchanged=tuple(judged.get("unchanged", ())),
         by_chance_at_most=sum(
             one.decision.chance for one in compared if isinstance(one.row, Series)

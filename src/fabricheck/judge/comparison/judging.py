@@ -266,7 +266,9 @@ def _metrics(
             continue
         # Most metrics are the median of a series and have its samples.
         made_of = [series[index][1] for index in row.series or range(len(series))]
-        alike = (one for one in made_of if (one.unit, one.median) == (row.unit, row.value))
+        alike = (
+            series for series in made_of if (series.unit, series.median) == (row.unit, row.value)
+        )
         basis = (
             tuple(value for name, value in other.terms if name in _BASIS)
             for other, _ in series

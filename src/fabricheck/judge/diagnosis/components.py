@@ -345,8 +345,8 @@ def _contents(
     if not differs:
         return  # no sign that the node is wired differently
     order = list(range(len(node.devices)))
-    equal = [(one, other) for one, other in combinations(node.packages, 2)
-             if 1 < len(one) == len(other)]  # fmt: skip
+    equal = [(package, other) for package, other in combinations(node.packages, 2)
+             if 1 < len(package) == len(other)]  # fmt: skip
     for first, second in (*(((a,), (b,)) for a, b in combinations(order, 2)), *equal):
         to = dict(zip((*first, *second), (*second, *first), strict=True))
         remapped = {"remap_links": [to.get(device, device) for device in order]}

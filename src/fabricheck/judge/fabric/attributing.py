@@ -215,7 +215,7 @@ def attribute(document: ResultDocument) -> Attribution:
     if not apart.logs:
         return replace(found, open=(*incomplete, "No rate was measured."))
     suspected = {node for node, _ in suspects}
-    low = {(one, other) for one, other in rounds["low_pairs"]}
+    low = {(node, other) for node, other in rounds["low_pairs"]}
     of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
     found, at_fault = _with_names(found, rounds, of_nics, of_nodes)
     found = _with_pairs(found, rounds, of_nics, apart, at_fault)

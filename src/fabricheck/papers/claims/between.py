@@ -58,7 +58,7 @@ def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:
 def between_devices(observed: Observed, operation: str) -> list[Series]:
     """Return copies or latencies of the runtime's peer call, without those within one device."""
     found = observed.select(experiment="E7", operation=operation, role="single")
-    return [one for one in found if one.pair is not None]
+    return [point for point in found if point.pair is not None]
 
 
 def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
@@ -67,9 +67,9 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
     :raises NotTestable: when there are none.
     """
     found = between_devices(observed, "engine")
-    off = [one for one in found if not by_engine(one)]
+    off = [point for point in found if not by_engine(point)]
     # Copies with all engines off take precedence over those with only the peer engines off.
-    off = [one for one in off if not one.by_peer_switch_alone] or off
+    off = [point for point in off if not point.by_peer_switch_alone] or off
     chosen = by_one_engine(found) if engine else off
     what = "copy-engine transfers" if engine else "copies with the engines off"
     return by_pair(needs.large(chosen, f"{what} between devices", "E7"))

@@ -52,7 +52,7 @@ def _rccl(observed: Observed) -> Times:
     """
     what = f"collectives of RCCL of {about(_size())}"
     found = needs.series(observed, what, _is_of_size, experiment="E11", unit="us", role="single")
-    return _by_set(sorted(found, key=lambda one: (bool(one.in_place), not one.in_threads)))
+    return _by_set(sorted(found, key=lambda point: (bool(point.in_place), not point.in_threads)))
 
 
 def _mpi(observed: Observed) -> Times:
@@ -70,7 +70,7 @@ def _mpi(observed: Observed) -> Times:
         role="single",
         source_memory="device",
     )
-    return _by_set(sorted(found, key=lambda one: (one.program != "osu", one.value)))
+    return _by_set(sorted(found, key=lambda point: (point.program != "osu", point.value)))
 
 
 def _is_of_size(point: Series) -> bool:
@@ -178,7 +178,7 @@ def _bound(observed: Observed) -> Values:
 
 def _not_below_bound(observed: Observed) -> Finding:
     known = latencies(observed)
-    least = min(known.values(), key=lambda one: one.value)
+    least = min(known.values(), key=lambda value: value.value)
     points: list[Series] = []
     for read in (_mpi, _rccl):
         try:

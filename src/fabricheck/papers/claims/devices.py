@@ -94,13 +94,13 @@ def _two_levels(observed: Observed) -> Finding:
     )
     values = EVERY_COPY.choose(observed)
     inside = [
-        {pair: one for pair, one in values.items() if one.low <= most and one.high >= least}
+        {pair: value for pair, value in values.items() if value.low <= most and value.high >= least}
         for least, most in (limits.ends() for limits in levels)
     ]
     known = [pair for part in inside for pair in part]
-    neither = {pair: one for pair, one in values.items() if pair not in known}
+    neither = {pair: value for pair, value in values.items() if pair not in known}
     texts = [f"{len(part)} in one ({limits})" for part, limits in zip(inside, levels, strict=True)]
-    named = [f"{a}-{b} {one.value:.1f}" for (a, b), one in neither.items()]
+    named = [f"{a}-{b} {value.value:.1f}" for (a, b), value in neither.items()]
     return verdict(
         all(inside) and not neither,
         f"Levels in GB/s of {len(values)} ordered pairs: {listed(texts)}; in neither: "
@@ -174,7 +174,7 @@ def _peer_switch(observed: Observed) -> Values:
         if point.by_peer_switch_alone and point.bytes >= needs.LARGE
     )
     needs.some([*alone.values()], "copies between devices with HSA_ENABLE_PEER_SDMA=0 alone", "E7")
-    found = {pair: one for pair, one in alone.items() if node.link_class(*pair).links > 1}
+    found = {pair: value for pair, value in alone.items() if node.link_class(*pair).links > 1}
     for point in found.values():
         if point.engine == "copy-engine":
             raise NotTestable(
@@ -207,7 +207,7 @@ def _all_at_once(observed: Observed, operation: str) -> Series:
     # Both pairs of two devices are the check of both directions.
     found = [series for series in sums if series.bytes_moved == pairs * series.bytes and pairs > 2]
     what = f"{operation} of every pair of devices at the same time"
-    return max(needs.large(found, what, experiment), key=lambda one: one.bytes)
+    return max(needs.large(found, what, experiment), key=lambda point: point.bytes)
 
 
 @group("sums of every pair at the same time, of what links leave", "operation", "each")
@@ -216,7 +216,7 @@ def _sums_of_links(observed: Observed) -> Values:
     for operation in ("read", "write"):
         total = measured(_all_at_once(observed, operation))
         alone = every_pair(accesses(operation), "E8").choose(observed)
-        rates = {pair: one.value for pair, one in alone.items()}
+        rates = {pair: value.value for pair, value in alone.items()}
         left, _ = left_to_the_slowest(needs.node(observed), rates)
         found[operation] = combined(100 * total.value / (left * len(alone)), "percent", [total])
     return found
@@ -232,7 +232,9 @@ def _engine_sum(observed: Observed) -> Values:
 
 _KERNEL_SUMS = Group(
     "sums by kernel of every pair at the same time",
-    lambda observed: {one: measured(_all_at_once(observed, one)) for one in ("read", "write")},
+    lambda observed: {
+        operation: measured(_all_at_once(observed, operation)) for operation in ("read", "write")
+    },
     "operation",
     "each",
 )
@@ -257,7 +259,7 @@ def _blocks(name: str, *, fewest: bool = False) -> Group:
             if any(series.grid == 1 for series in sweep)
         }
         needs.some([*found.values()], "kernels of one block between devices", "E8")
-        key = (lambda one: -(one.grid or 0)) if fewest else (lambda one: one.value)
+        key = (lambda point: -(point.grid or 0)) if fewest else (lambda point: point.value)
         return {path: measured(max(sweep, key=key)) for path, sweep in found.items()}
 
     return Group(f"accesses by kernel with {name}", choose, "path", "each")
@@ -291,7 +293,9 @@ def _kept(way: str) -> Group:
                 if way == "kernel":
                     lesser = min(parts, key=lambda what: parts[what].value)
                     parts = {lesser: parts[lesser]}
-                found |= {f"{what} with copies to {target}": one for what, one in parts.items()}
+                found |= {
+                    f"{what} with copies to {target}": number for what, number in parts.items()
+                }
         if not found:
             raise NotTestable(
                 "the session has no kernel beside copies by copy engine and by kernel "

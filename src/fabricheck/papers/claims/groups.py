@@ -48,7 +48,7 @@ class Value:
             return [number(what, self.point)]
         parts = self.parts if len(self.parts) <= 2 else ()
         own = computed(what, self.value, self.unit, *self.series)
-        return [own, *(one for part in parts for one in part.numbers(part.name or what))]
+        return [own, *(number for part in parts for number in part.numbers(part.name or what))]
 
     def __str__(self) -> str:
         """Return it for a sentence, without its unit."""
@@ -90,8 +90,8 @@ def _of_all(take: Callable[[list[float]], float]) -> Callable[[Iterable[Value]],
 STATISTICS: Mapping[str, Callable[[Iterable[Value]], Value]] = {
     "median": _of_all(statistics.median),
     "mean": _of_all(statistics.fmean),
-    "least": lambda values: min(values, key=lambda one: one.value),
-    "greatest": lambda values: max(values, key=lambda one: one.value),
+    "least": lambda values: min(values, key=lambda value: value.value),
+    "greatest": lambda values: max(values, key=lambda value: value.value),
     "first": lambda values: next(iter(values)),
 }
 
@@ -143,8 +143,8 @@ class Group:
         return replace(
             self,
             choose=lambda observed: {
-                key: replace(one, low=one.value, high=one.value)
-                for key, one in self.choose(observed).items()
+                key: replace(point, low=point.value, high=point.value)
+                for key, point in self.choose(observed).items()
             },
         )
 
@@ -178,7 +178,7 @@ class Group:
 
         def choose(observed: Observed) -> Values:
             node = needs.node(observed)
-            found = {key: one for key, one in self.choose(observed).items() if keep(node, key)}
+            found = {key: point for key, point in self.choose(observed).items() if keep(node, key)}
             if not found:
                 raise NotTestable(f"the session has no {name} ({experiment})")
             return found
@@ -192,9 +192,9 @@ class Group:
             node = needs.node(observed)
             return {
                 key: combined(
-                    100 * one.value / peak.gbs(node, key, one.series[0]), "percent", [one]
+                    100 * point.value / peak.gbs(node, key, point.series[0]), "percent", [point]
                 )
-                for key, one in self.choose(observed).items()
+                for key, point in self.choose(observed).items()
             }
 
         return replace(self, name=f"{self.name}, of {peak.name}", choose=choose)
@@ -210,7 +210,7 @@ class Group:
         unit = next(iter(self.standing(values).values())).unit
         unit = {"percent": " %", "ratio": "", "B": ""}.get(unit, f" {unit}")
         many = f"{count(len(values), self.each)}, "
-        texts = [f"{self.named(key)} {one}" for key, one in values.items()]
+        texts = [f"{self.named(key)} {value}" for key, value in values.items()]
         if len(values) == 1:
             ((key, only),) = values.items()
             texts, many = [str(only)], "" if key == WHOLE else f"{self.each} {self.named(key)}, "
@@ -233,11 +233,11 @@ class Group:
         chosen = values
         if self.each == "ordered pair" and len(values) > 1:
             ends = [STATISTICS[name](values.values()) for name in ("least", "greatest")]
-            chosen = {key: one for key, one in values.items() if one in ends}
+            chosen = {key: value for key, value in values.items() if value in ends}
         each = [
             number
-            for key, one in chosen.items()
-            for number in one.numbers(f"{self.name}, {self.each} {self.named(key)}")
+            for key, value in chosen.items()
+            for number in value.numbers(f"{self.name}, {self.each} {self.named(key)}")
         ]
         if len(values) == 1 or self.statistic == "each":
             return each
@@ -318,7 +318,7 @@ def curves(
 ) -> dict[int | None, dict[int, Series]]:
     """Return curves of series by size, one curve for each device or other key."""
     found = grouped((key(point), point) for point in points)
-    return {name: {one.bytes: one for one in curve(some)} for name, some in found.items()}
+    return {name: {point.bytes: point for point in curve(some)} for name, some in found.items()}
 
 
 def measured_by(values: Values) -> str:

@@ -72,15 +72,15 @@ class Limits:
     def __str__(self) -> str:
         """Return what is published and what the rule allows, for a sentence."""
         published = [
-            stated(one)
-            for one in (self.least, self.most)
-            if one is not None and not isinstance(one, float)
+            stated(bound)
+            for bound in (self.least, self.most)
+            if bound is not None and not isinstance(bound, float)
         ]
         least, most = (f"{end:.4g}" for end in self.ends())
         allowed = {"-inf": f"{most} at most", "inf": f"{least} at least"}
         texts = [allowed.get(least) or allowed.get(most) or f"{least} to {most}"]
         if published:
-            said = dict.fromkeys(f"{one:.4g}" for one in published)
+            said = dict.fromkeys(f"{number:.4g}" for number in published)
             return f"published: {' to '.join(said)}; allowed: {texts[0]}"
         return f"allowed: {texts[0]}"
 
@@ -113,17 +113,17 @@ def level(
             values = group.choose(observed)
             least, most = limits.ends()
             missed = []
-            for key, one in group.standing(values).items():
-                slow = one.low <= least if sure else one.high < least
-                low, high = low or slow, high or one.low > most
-                if slow or one.low > most:
+            for key, number in group.standing(values).items():
+                slow = number.low <= least if sure else number.high < least
+                low, high = low or slow, high or number.low > most
+                if slow or number.low > most:
                     missed.append(group.named(key))
             outside = f"; outside: {listed(missed, 3)}" if missed and len(values) > 1 else ""
             noise = " beyond the noise" if sure else ""
             texts.append(f"{group.text(values)}; {limits}{noise}{outside}")
             numbers += group.numbers(values)
-            smallest += [point.bytes for one in values.values() for point in one.series]
-        text = ". ".join(one[0].upper() + one[1:] for one in texts)
+            smallest += [point.bytes for value in values.values() for point in value.series]
+        text = ". ".join(text[0].upper() + text[1:] for text in texts)
         if (low or not held) and not high and min(smallest) < size:
             raise NotTestable(
                 f"the claim is about messages of {about(size)}; those of {about(min(smallest))} "

@@ -44,15 +44,15 @@ def as_modelled(observed: Observed) -> None:
     :raises NotTestable: when there is no comparison, or the node differs.
     """
     found = [
-        one
-        for one in observed.documents
-        if one["program"]["name"] != "nics"
-        and one.get("differences") is not None
-        and one["options"].get("node") is not None
+        document
+        for document in observed.documents
+        if document["program"]["name"] != "nics"
+        and document.get("differences") is not None
+        and document["options"].get("node") is not None
     ]
     if not found:
         raise NotTestable("the session has no comparison of the node with its model (E13)")
-    for difference in chain.from_iterable(one.get("differences") or () for one in found):
+    for difference in chain.from_iterable(document.get("differences") or () for document in found):
         raise NotTestable(f"the node differs from its model: {difference['sentence']}")
 
 

@@ -107,8 +107,8 @@ def _alike(*, engine: bool) -> Group:
 
     def choose(observed: Observed) -> Values:
         return {
-            (*pair, one.series[0].program, about(one.series[0].bytes)): one
-            for pair, one in group.choose(observed).items()
+            (*pair, point.series[0].program, about(point.series[0].bytes)): point
+            for pair, point in group.choose(observed).items()
         }
 
     return Group(group.name, choose, "ordered pair")
@@ -129,21 +129,21 @@ def _indirect(
     """
     node = needs.node(observed)
     by_class = grouped(
-        (node.link_class(*pair), one)
-        for pair, one in messages(engine=engine, size=size).choose(observed).items()
+        (node.link_class(*pair), point)
+        for pair, point in messages(engine=engine, size=size).choose(observed).items()
         if source in (None, pair[0])
     )
     found = {}
     for direct in (kind for kind in by_class if kind.direct):
         indirect = [
-            one
+            point
             for kind, some in by_class.items()
             if kind.links == direct.links and not kind.direct and hops in (None, kind.hops)
-            for one in some
+            for point in some
         ]
         if indirect:
             rates = [
-                statistics.median(one.value for one in some)
+                statistics.median(point.value for point in some)
                 for some in (indirect, by_class[direct])
             ]
             change = 100 * (rates[0] / rates[1] - 1)
@@ -211,8 +211,8 @@ def _change(*, direct: bool) -> Group:
         many, few = (
             _parts(_of_both_sizes(size), direct=direct).choose(observed) for size in (LARGE, SMALL)
         )
-        change = statistics.median(one.value for one in few.values()) - statistics.median(
-            one.value for one in many.values()
+        change = statistics.median(point.value for point in few.values()) - statistics.median(
+            point.value for point in many.values()
         )
         return {WHOLE: combined(change, "percentage points", [*many.values(), *few.values()])}
 

@@ -128,9 +128,9 @@ def _node_rates(*, host: bool) -> Group:
 def _by_distance(observed: Observed) -> Values:
     """Return the median latency of each distance."""
     found = grouped(
-        (distance, one)
-        for one in _messages("latency").choose(observed).values()
-        if (distance := one.series[0].measured.get("distance")) is not None
+        (distance, point)
+        for point in _messages("latency").choose(observed).values()
+        if (distance := point.series[0].measured.get("distance")) is not None
     )
     if len(found) < 2:
         has = f"of {next(iter(found))}" if found else "whose distance is known"

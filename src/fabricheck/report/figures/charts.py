@@ -192,7 +192,7 @@ def curve_figure(
     texts = [of_curve(line) for line in lines.values()]
     if pairs:
         pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
-        texts = [f"{one[:-1]} ({ends})." for one, ends in zip(texts, pair, strict=True)]
+        texts = [f"{text[:-1]} ({ends})." for text, ends in zip(texts, pair, strict=True)]
     says = f"{intro}{' '.join(texts)}{between}{of_published(rows)}{note}{of_noise(rows)}"
     return Figure(name, title, kind, says, rows, curves(drawn or rows, **look))
 
@@ -372,7 +372,8 @@ def heat_map(
     scheme = alt.Scale(scheme="viridis", domain=[low, high], clamp=True)
     axis = alt.Axis(labelAngle=0, ticks=False, domain=False)
     places = [
-        alt.Scale(domain=list(one), paddingInner=0, paddingOuter=0) for _, one in (columns, rows)
+        alt.Scale(domain=list(names), paddingInner=0, paddingOuter=0)
+        for _, names in (columns, rows)
     ]
     chart = alt.Chart().encode(
         x=alt.X("column:O", title=columns[0], axis=axis, scale=places[0]),

@@ -137,7 +137,7 @@ class Drawing:
         # label.
         order = sorted(
             self._curves,
-            key=lambda one: (one[2].weight == "normal", math.dist(one[0].start, one[0].end)),
+            key=lambda line: (line[2].weight == "normal", math.dist(line[0].start, line[0].end)),
         )
         taken: list[tuple[float, float, float, float]] = []
         for curve, label, style in order:
@@ -174,8 +174,8 @@ class Drawing:
                 if other is not curve
             )
             return crossed + 100 * sum(
-                box[0] < one[2] and one[0] < box[2] and box[1] < one[3] and one[1] < box[3]
-                for one in taken
+                box[0] < other[2] and other[0] < box[2] and box[1] < other[3] and other[1] < box[3]
+                for other in taken
             )
 
         box = around(min(_PLACES, key=crowded))

@@ -174,7 +174,7 @@ def _of_several(observed: Observed) -> Iterator[Figure]:
     sums = largest(found, lambda point: point.devices)
     names = _sets_of(observed.node, sums)
     for name, title, sets in _OF_SEVERAL:
-        here = {one: sums[names[one]] for one in sets if names.get(one) in sums}
+        here = {members: sums[names[members]] for members in sets if names.get(members) in sums}
         if len(here) > 1 and (name == "host-scaling" or "two_one_package" in here):
             yield _at_once(observed, name, title, here)
 
@@ -191,8 +191,8 @@ def _sets_of(
 
 def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Series]) -> Figure:
     rows: list[Row] = []
-    for one, point in found.items():
-        label, record = _SETS[one]
+    for members, point in found.items():
+        label, record = _SETS[members]
         peak = _peak_of(observed.node, point.devices)
         percent = None if peak is None else 100 * point.value / peak
         text = amount(point.value, "") + ("" if percent is None else f", {percent:.0f} %")

@@ -192,7 +192,9 @@ def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
     for point in points:
         if point.pair is not None and point.pair[0] != point.pair[1]:
             by_size.setdefault(point.bytes, {}).setdefault(point.pair, point)
-    return max(by_size.items(), key=lambda one: (len(one[1]), one[0]), default=(0, {}))[1]
+    return max(by_size.items(), key=lambda of_size: (len(of_size[1]), of_size[0]), default=(0, {}))[
+        1
+    ]
 
 
 def _figure(
@@ -320,7 +322,7 @@ def farthest(cells: Mapping[Pair, float], theirs: Mapping[Pair, float]) -> str:
     apart = {pair: cells[pair] / theirs[pair] - 1 for pair in cells if pair in theirs}
     if not apart:
         return ""
-    pair = max(apart, key=lambda one: abs(apart[one]))
+    pair = max(apart, key=lambda name: abs(apart[name]))
     return (
         f" This session is farthest from what was published at {pair[0]}-{pair[1]}, by "
         f"{100 * apart[pair]:+.1f} %."

@@ -425,7 +425,7 @@ class Health:
     def decides(self) -> Found | None:
         """The lowest of the series beyond their limits, else of all."""
         outside = [found for found in self.every if found.state == "outside"]
-        return min(outside or self.every, key=lambda one: one.part, default=None)
+        return min(outside or self.every, key=lambda health: health.part, default=None)
 
     @property
     def state(self) -> State:
@@ -479,7 +479,7 @@ def _peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
 
 def _of_pair(found: list[Found]) -> list[Found]:
     """Return the series with a reference; without any, the first kind that has a peak."""
-    judged = [one for one in found if one.expected]
+    judged = [health for health in found if health.expected]
     of_peak = grouped(
         ((one.point.experiment, one.point.operation), one)
         for one in found
@@ -503,10 +503,12 @@ def _hosts(observed: Observed) -> dict[int, Health]:
         experiment="E2", role="single", host_memory="host-pinned", operation={"h2d", "d2h"}
     )
     health = {}
-    for device in (one.index for one in node.devices):
+    for device in (each.index for each in node.devices):
         own = (point for point in copies if point.device == device)
         found = _found(observed, own, node.device(device).host_link_gbs)
-        judged = [one for one in found if one.expected] or [one for one in found if one.peak]
+        judged = [health for health in found if health.expected] or [
+            health for health in found if health.peak
+        ]
         health[device] = Health(f"host-{device}", tuple(judged))
     return health
 

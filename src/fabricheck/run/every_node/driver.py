@@ -414,8 +414,8 @@ def is_joined(given: Sequence[str]) -> bool:
         with contextlib.suppress(FabricheckError):
             system = sites.system_of(host.system_name(), *sites.folders()) or ""
     return any(
-        "several_nodes" in one.get("features", [])
-        for name, one in partitions.named(partitions.read_site(system)[0])
+        "several_nodes" in partition.get("features", [])
+        for name, partition in partitions.named(partitions.read_site(system)[0])
         if part in ("", name.partition(":")[2])
     )
 
@@ -437,7 +437,7 @@ def measure_network(
     :returns: the number of the signal that ended it, if one did.
     :raises NotFoundError: when the folder or the file cannot be written.
     """
-    answered = [name for name, one in requested.nodes.items() if one.said is None]
+    answered = [name for name, answer in requested.nodes.items() if answer.said is None]
     if len(answered) < 2:
         say(f"The network is not measured: {count(len(answered), 'node')} answered, not two.")
         return None

@@ -252,7 +252,7 @@ def last_words(folder: Path) -> str:
     with (folder / LOG).open("rb") as log:
         log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
         lines = log.read().decode(errors="replace").splitlines()
-    telling = [line for line in lines if not any(one in line for one in _SAYS_NOTHING)]
+    telling = [line for line in lines if not any(phrase in line for phrase in _SAYS_NOTHING)]
     return runner.last_words("\n".join(telling))
 
 
