@@ -15,7 +15,7 @@ site_configuration = {
                     "scheduler": "local",
                     "launcher": "mpiexec",
                     "environs": ["rocm"],
-                    **clusters.node("mi250x", references="two", fabric="slingshot-11"),
+                    **clusters.node("mi250x", references="any", fabric="slingshot-11"),
                 }
             ],
         }

@@ -83,11 +83,13 @@ def test_a_site_with_all_that_is_needed(tmp_path):
 
 
 def test_a_system_for_any_host_comes_last(tmp_path):
-    write(tmp_path, "any.py", {"systems": [SYSTEM | {"name": "any", "hostnames": [".*"]}]})
+    other = ENVIRONMENT | {"target_systems": ["any"]}
+    system = SYSTEM | {"name": "any", "hostnames": [".*"]}
+    write(tmp_path, "any.py", {"systems": [system], "environments": [other]})
     write(tmp_path, "lumi.py", SITE)
     gathered = sites.gather(tmp_path)
     assert [system["name"] for system in gathered["systems"]] == ["lumi", "any"]
-    assert gathered["environments"] == [ENVIRONMENT]
+    assert gathered["environments"] == [other, ENVIRONMENT]
 
 
 P = ("systems", 0, "partitions", 0)
@@ -121,6 +123,27 @@ FAULTS = [
     ((*GBS, "hwo"), "", f"{PLACE}.extras.physical_bounds.GB/s.hwo: this key is unknown."),
     ((*P, "extras", "scan_kernels"), ["x"], f"{PLACE}.extras.scan_kernels[0]: input should be 'c"),
     ((*P, "extras", "noise_limit"), 5.0, f"{PLACE}.extras.noise_limit: must be less than 1, or 10"),
+    (
+        (*P, "environs"),
+        ["rocm", "rocn"],
+        "lumi:gpu names environments that it does not have (rocn); it has rocm.",
+    ),
+    (
+        ("environments", 0, "target_systems"),
+        ["dardel", "lumi:cpu"],
+        "lumi:gpu names environments that it does not have (rocm); it has none.",
+    ),
+    (
+        (*P, "extras", "refs"),
+        "lumi",
+        f"{PLACE}.extras: has unknown keys (refs); the known ones are array_bytes, concurrent_byte",
+    ),
+    ((*P, "extras", "fabric"), "infinband", f"{PLACE}.extras.fabric: There is no fabric 'infinban"),
+    (
+        (*P, "extras", "references"),
+        "luni",
+        f"{PLACE}.extras.references: no reference file has the set 'luni'; the sets are amd, amd-m",
+    ),
     (
         ("environments", 0, "extras", "rccl_nodes"),
         {"module": ["rccl-net-plugin"]},
@@ -157,7 +180,7 @@ def test_the_words_of_a_site_file_are_those_of_its_schema_and_of_the_checks():
     words = yaml_files.read(checkout.ROOT / "src" / "fabricheck" / "site" / "words.yaml")
     assert words["a physical bound"].keys() == sites._Bound.model_fields.keys()
     of_partition = words["extras of a partition"].keys()
-    assert of_partition - {"concurrent_bytes"} == sites._PartitionExtras.model_fields.keys()
+    assert of_partition == sites._PartitionExtras.model_fields.keys()
     of_environment = words["extras of an environment"].keys()
     assert of_environment - {"loopback"} == sites._EnvironmentExtras.model_fields.keys()
     required = {
@@ -179,7 +202,7 @@ def test_a_node_model_bounds_instead_of_the_site(tmp_path):
 @pytest.mark.parametrize(
     ("other", "what"),
     [
-        ({"systems": [SYSTEM | {"hostnames": ["uan.*"]}]}, "system lumi"),
+        (SITE | {"systems": [SYSTEM | {"hostnames": ["uan.*"]}]}, "system lumi"),
         ({"environments": [ENVIRONMENT]}, "environment rocm of lumi"),
     ],
 )

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
 
-from fabricheck.beside.cases import ARRAY_BYTES, CHASE_BYTES, Cell, Comparison, Ours
+from fabricheck.beside.cases import ARRAY_BYTES, CHASE_BYTES, Cell, Comparison
 from fabricheck.beside.launches import COMPARISONS, NAMES, TOOLS, order
 from fabricheck.beside.outputs import PlacedValues
 from fabricheck.core import amounts, show, statistics
@@ -24,7 +24,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
-from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.model import ResultDocument
 
 #: Its file name in the folder.
 FILE = "rounds.json"
@@ -200,7 +200,14 @@ class OurOutput:
         :raises InvalidFile: when there is not exactly one such series, or it has other sizes.
         """
         ours, name = comparison.ours, comparison.name
-        found = [series for series in self.document["series"] if _is(ours, series)]
+        found = [
+            series
+            for series in self.document["series"]
+            if series["operation"] == ours.operation
+            and series["role"] in ours.roles
+            and ours.direction in (None, series["direction"])
+            and ours.to_host in (None, series["destination"]["memory"] != "device")
+        ]
         # A set of several pairs has shares and a sum; a set of one pair has a single series.
         if len(found) != 1:
             reason = (
@@ -223,15 +230,6 @@ def devices_of(document: ResultDocument) -> tuple[Device, ...]:
     return tuple(
         Device.model_validate({name: device[name] for name in Device.model_fields})  # type: ignore[literal-required]
         for device in document["devices"]
-    )
-
-
-def _is(ours: Ours, series: Series) -> bool:
-    return (
-        series["operation"] == ours.operation
-        and series["role"] in ours.roles
-        and ours.direction in (None, series["direction"])
-        and ours.to_host in (None, series["destination"]["memory"] != "device")
     )
 
 

@@ -38,7 +38,17 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[Bl
         )
         for (unit, counted), every in units.items():
             yield f"{check.clock}, in {_UNITS[unit]}; bytes counted {counted}"
-            parts = grouped((show_all or _is_remarkable(series), series) for series in every)
+            # One whose data is wrong or unverified, or that is too noisy, must be shown.
+            parts = grouped(
+                (
+                    show_all
+                    or bool(series.errors)
+                    or not series.bytes_checked
+                    or is_too_noisy(series.measured),
+                    series,
+                )
+                for series in every
+            )
             alone, kinds = parts.get(True, []), _kinds(parts.get(False, []))
             yield Table(KINDS, [_of_kind(kind, places) for kind, places in kinds.items()], RIGHT)
             columns = SERIES if any(series.variant for series in alone) else SERIES[:-1]
@@ -133,8 +143,3 @@ def _data(several: Sequence[Series]) -> show.Cell:
 def _goodness(series: Series) -> float:
     """Return the median with the sign that makes larger values better."""
     return series.value if series.better == "higher" else -series.value
-
-
-def _is_remarkable(series: Series) -> bool:
-    """Whether a series must be shown: its data is wrong or unverified, or it is too noisy."""
-    return bool(series.errors) or not series.bytes_checked or is_too_noisy(series.measured)

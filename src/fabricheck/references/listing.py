@@ -33,10 +33,11 @@ from fabricheck.references.entries import (
     required,
     requires,
 )
-from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, PREFIX_VARIABLE, Record
+from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, Record
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site import software, this_machine
 from fabricheck.site.partitions import Target
+from fabricheck.site.sites import PREFIX_VARIABLE
 from fabricheck.site.software import Lock
 
 SETTINGS = ROOT / "config" / "settings.py"

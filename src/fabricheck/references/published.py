@@ -14,15 +14,10 @@ from typing import Any
 from pydantic import AliasPath, Field, model_validator
 
 from fabricheck.core import yaml_files
-from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import listed
-
-#: The variable with ReFrame's folder of reference files; the settings set it if unset.
-PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
-
-OWN_FOLDER = ROOT / "reference_values"
+from fabricheck.site.sites import OWN_FOLDER, PREFIX_VARIABLE
 
 FILE = "published_values.yaml"
 

@@ -17,7 +17,8 @@ from fabricheck.core import models, yaml_files
 from fabricheck.core.models import StrictModel
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.entries import Entry
-from fabricheck.references.published import OWN_FOLDER, folder
+from fabricheck.references.published import folder
+from fabricheck.site.sites import OWN_FOLDER
 
 FILE = "rules.yaml"
 

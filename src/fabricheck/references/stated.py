@@ -14,10 +14,11 @@ from pydantic import Field
 from fabricheck.core import yaml_files
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.models import validated
-from fabricheck.references import calibrated, entries, rules
+from fabricheck.references import calibrated, entries
 from fabricheck.references.calibrated import FOLDER, TRANSFERS, Record, Transfer, file_of
 from fabricheck.references.entries import Origin, entry_of, requires
-from fabricheck.references.published import FILE, Published, of_folder
+from fabricheck.references.published import Published, of_folder
+from fabricheck.site.sites import NO_REFERENCES
 
 #: The key of the reason why a partition's metrics have no limit, beside its metrics.
 WHY = "$why"
@@ -33,10 +34,6 @@ _TOGETHER = re.compile(r"(.*)\{([^{}]+)\}(.*)")
 
 #: The key of entries for all partitions that have no entries of their own.
 ANY = "any"
-
-#: Files in the folder that hold no references: published values, rules, and values for simulated
-#: nodes.
-OTHERS = (FILE, rules.FILE, "fidelity-*.yaml")
 
 #: A metric's stem is its name without the reduction.
 REDUCED = re.compile(r"_(worst|median|best_block|worst_block)$")
@@ -84,7 +81,7 @@ class References:
         self.sources: dict[tuple[str, str, str], Mapping[str, Any]] = {}
         self.records: dict[str, Record | None] = {}
         for path in sorted(folder.glob("*.yaml")):
-            if any(path.match(name) for name in OTHERS):
+            if any(path.match(name) for name in NO_REFERENCES):
                 continue
             content = validated(_Content, yaml_files.read(path), path)
             for check, by_partition in content.items():

@@ -503,15 +503,6 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
     return found
 
 
-def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
-    """Return the links that were up before the run and down after it."""
-    return [
-        LinksDown(_named(document, index), down)
-        for index, before, after in _changed(document, devices, "links")
-        if (down := tuple(link for link in after["down"] if link not in before["down"]))
-    ]
-
-
 def lost_functions(document: ResultDocument) -> list[PciFunction]:
     """Return the accelerators that PCI showed before the run and does not show after it."""
     before, after = _functions(document)
@@ -593,7 +584,12 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
     return [
         *throttled(document, devices),
         *narrow_pcie(document, devices),
-        *links_down(document, devices),
+        # Links that were up before the run and down after it.
+        *(
+            LinksDown(_named(document, index), down)
+            for index, before, after in _changed(document, devices, "links")
+            if (down := tuple(link for link in after["down"] if link not in before["down"]))
+        ),
         *errors(document, "link error", devices),
         *errors(document, "PCIe replay", devices),
         *errors(document, "corrected memory error", devices),

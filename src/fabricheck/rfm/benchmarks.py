@@ -286,12 +286,10 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
             launch
             for program in self.programs
             for pair in pairs
-            for launch in self.twice(program, pair, 2, self.sizes_of(program))
+            for launch in self.twice(
+                program, pair, 2, self.judged_sizes() if program == "osu_bw" else LATENCY_SIZES
+            )
         ]
-
-    def sizes_of(self, program: str) -> tuple[int, int]:
-        """Return the first and the last message size of a program in bytes."""
-        return self.judged_sizes() if program == "osu_bw" else LATENCY_SIZES
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the metrics of each link class: bandwidth at both sizes, latency at the first."""

@@ -18,7 +18,6 @@ from pathlib import Path
 
 import reframe as rfm
 from reframe.core.builtins import run_after, run_before, variable
-from reframe.core.exceptions import PipelineError
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError
@@ -97,14 +96,8 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
 
     @property
     def fabric(self) -> Fabric:
-        """The fabric that the partition names.
-
-        :raises PipelineError: when there is no such file, or it is unusable.
-        """
-        try:
-            return load_fabric(str(self.extra("fabric")))
-        except FabricheckError as error:
-            raise PipelineError(f"Partition {self.current_partition.fullname}: {error}") from None
+        """The fabric that the partition names; its file was read with the site."""
+        return load_fabric(str(self.extra("fabric")))
 
     @property
     def places(self) -> str:

@@ -101,11 +101,6 @@ def read_site(system: str) -> tuple[dict[str, list[dict[str, Any]]], str]:
         return {}, _NOWHERE
 
 
-def why_unknown(where: str) -> str:
-    """Return why no site defines a partition, ``system:partition``."""
-    return read_site(where.partition(":")[0])[1]
-
-
 def named(gathered: Mapping[str, Any] | None) -> Iterator[tuple[str, Section]]:
     """Yield the partitions of sites, each with its name ``system:partition``."""
     for system in (gathered or {}).get("systems", []):

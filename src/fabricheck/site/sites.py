@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import runpy
@@ -17,11 +18,22 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
+from fabricheck.node.fabric import load_fabric
 
 SHIPPED = ROOT / "config" / "sites"
 
 #: The variable with a folder of further site files, each with its list of checks.
 VARIABLE = "FABRICHECK_SITES"
+
+#: The variable with ReFrame's folder of reference files; the settings set it if unset.
+PREFIX_VARIABLE = "RFM_REFERENCE_PREFIX"
+
+#: The reference files of the suite.
+OWN_FOLDER = ROOT / "reference_values"
+
+#: Files in the folder that hold no references: published values, rules, and values for simulated
+#: nodes.
+NO_REFERENCES = ("published_values.yaml", "rules.yaml", "fidelity-*.yaml")
 
 #: The pattern of host names of a system that is for every machine without a system.
 _ANY_HOST = ".*"
@@ -189,6 +201,40 @@ Kernels = Annotated[list[StreamOperation], Field(min_length=1)]
 Sizes = Annotated[list[Count], Field(min_length=2, max_length=2)]
 
 
+def _fabric(name: str) -> str:
+    try:
+        load_fabric(name)
+    except FabricheckError as error:
+        raise ValueError(str(error).removesuffix(".")) from None
+    return name
+
+
+#: A set, or any, among the keys of a check in a reference file.
+_KEY_OF_CHECK = re.compile(r"^  ([\w-]+):(?: [&*].*)?$", re.MULTILINE)
+
+
+@functools.cache
+def _references(*folders: Path) -> Sequence[str]:
+    return [
+        path.read_text(encoding="utf-8", errors="replace")
+        for folder in folders
+        for path in folder.glob("*.yaml")
+        if not any(map(path.match, NO_REFERENCES))
+    ]
+
+
+def _set_of_references(name: str) -> str:
+    texts = _references(OWN_FOLDER, Path(os.environ.get(PREFIX_VARIABLE) or OWN_FOLDER))
+    # The keys of these files are sought as text: reading them as YAML takes longer than a command.
+    key = re.compile(rf"(?<![\w:.-]){re.escape(name)}['\"]?:(\s|$)")
+    if not any(map(key.search, texts)):
+        known = {key for text in texts for key in _KEY_OF_CHECK.findall(text)} - {"any"}
+        raise ValueError(
+            f"no reference file has the set {name!r}; the sets are {listed(sorted(known))}"
+        )
+    return name
+
+
 class _Section(StrictModel, extra="allow"):
     """A section in which keys that are not named here are ReFrame's, or a single check's."""
 
@@ -219,14 +265,15 @@ class _Rccl(StrictModel):
     scan_sizes: Sizes | None = None
 
 
-class _PartitionExtras(_Section):
+class _PartitionExtras(StrictModel, extra="allow"):
     physical_bounds: dict[SeriesUnit, _Bound] | None = None
     node: Name | None = None
-    fabric: Name | None = None
-    references: Name | None = None
+    fabric: Annotated[Name, AfterValidator(_fabric)] | None = None
+    references: Annotated[Name, AfterValidator(_set_of_references)] | None = None
     noise_limit: NoiseLimit | None = None
     host_noise_limit: NoiseLimit | None = None
     array_bytes: Count | None = None
+    concurrent_bytes: Count | None = None
     peer_bytes: Count | None = None
     scan_kernels: Kernels | None = None
     scan_sizes: Name | None = None
@@ -241,9 +288,14 @@ class _PartitionExtras(_Section):
     rccl: _Rccl | None = None
 
     @model_validator(mode="after")
-    def _is_bounded(self) -> _PartitionExtras:
+    def _is_complete(self) -> _PartitionExtras:
         if self.node is None and not self.physical_bounds:
             raise ValueError("has neither a node model (node) nor physical_bounds")
+        if self.model_extra:
+            raise ValueError(
+                f"has unknown keys ({listed(self.model_extra)}); the known ones are "
+                f"{listed(sorted(type(self).model_fields))}"
+            )
         return self
 
 
@@ -305,3 +357,20 @@ class _Environment(_Section):
 class _Site(_Section):
     systems: list[_System] = []
     environments: list[_Environment] = []
+
+    @model_validator(mode="after")
+    def _has_its_environments(self) -> _Site:
+        for system, partition in ((one, part) for one in self.systems for part in one.partitions):
+            where = f"{system.name}:{partition.name}"
+            known = [
+                environment.name
+                for environment in self.environments
+                if {"*", system.name, where} & set(environment.target_systems or "*")
+            ]
+            # ReFrame itself has one.
+            if unknown := set(partition.environs) - {*known, "builtin"}:
+                raise ValueError(
+                    f"{where} names environments that it does not have "
+                    f"({listed(sorted(unknown))}); it has {listed(known) or 'none'}"
+                )
+        return self

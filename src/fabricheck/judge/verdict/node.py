@@ -328,7 +328,7 @@ class NodeJudgement:
             if where not in self.recorded:
                 yield f"The checks that {where} should have are unknown: no session recorded them."
             if not partitions.known(where):
-                why = partitions.why_unknown(where)
+                _, why = partitions.read_site(where.partition(":")[0])
                 yield f"The devices that {where} should have are unknown. {why}"
         for where in {this_machine.NAME} & {*self.results.partitions}:
             yield from coverage.not_judged(self._node_model(where))

@@ -35,11 +35,13 @@ def parse_text(text: str, origin: str, *, part: bool = False) -> Reported:
     lines = lines_of(text, origin)
     refuse_odd_numbers(lines)
     # The header of rocm-smi's tables equals that of nvidia-smi without its additions.
-    if is_of_amd(lines):
+    if any(
+        section.by_amd_smi or section.title in (*_TELLS, *_NOT_READ) for section in _sections(lines)
+    ):
         if ENDS_HEADER in text:
             raise GarbledOutput(origin, None, "it contains topology tables of several tools")
         report = parse_amd(lines, origin)
-    elif is_of_nvidia(lines):
+    elif any(_is_header(line) or _QUERIED.fullmatch(line.text) for line in lines):
         report = parse_nvidia(lines, origin)
     else:
         raise GarbledOutput(
@@ -111,13 +113,6 @@ class _Section:
     by_amd_smi: bool
     line: Line
     body: list[Line] = field(default_factory=list)
-
-
-def is_of_amd(lines: Sequence[Line]) -> bool:
-    """Whether a text has a section of either tool."""
-    return any(
-        section.by_amd_smi or section.title in (*_TELLS, *_NOT_READ) for section in _sections(lines)
-    )
 
 
 def parse_amd(lines: Sequence[Line], origin: str) -> Reported:
@@ -346,11 +341,6 @@ _BETWEEN = ("\t", r"\s+")
 #: The columns after the devices in the header.
 ENDS_HEADER = "CPU Affinity"
 _COLUMNS = (ENDS_HEADER, "NUMA Affinity", "GPU NUMA ID")
-
-
-def is_of_nvidia(lines: Sequence[Line]) -> bool:
-    """Whether a text looks like the matrix or like the queried addresses."""
-    return any(_is_header(line) or _QUERIED.fullmatch(line.text) for line in lines)
 
 
 def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
