@@ -14,7 +14,7 @@ from fabricheck.beside.cases import BESIDE_NVIDIA, Cell, Comparison, Ours
 from fabricheck.beside.launches import TESTCASES
 from fabricheck.beside.table import OurOutput, Row, Values
 from fabricheck.cli import app
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, InvalidFile
 
 ROOT = Path(__file__).parents[2]
 CELL = Cell("nvbandwidth", ("device_local_copy", 0, 0), "nvbandwidth")
@@ -325,6 +325,15 @@ def test_documents_of_devices_are_read(file, launch, first):
         if all(one[name] == value for name, value in first.items())
     ]
     assert values[0] == expected * (1000 if launch == "p2p-chase" else 1)
+
+
+def test_a_document_in_another_unit_is_refused():
+    output = OurOutput(ROOT / "tests/outputs/h200/one-device/memcpy_round_1.json", "memcpy")
+    for series in output.document["series"]:
+        series["unit"] = "us"
+    case = next(case for case in BESIDE_NVIDIA if case.ours.launch == "memcpy")
+    with pytest.raises(InvalidFile, match=rf"{case.ours.operation} is in us, but .* in GB/s"):
+        output.value(case)
 
 
 def test_a_manifest_with_a_key_twice_is_refused(recorded, tmp_path):

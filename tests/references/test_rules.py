@@ -200,6 +200,10 @@ RECORDS = {
             r"records\[a\].conditions: this key is missing",
         ),
         (
+            lambda data: data["records"][0].update(conditions={"pair": [0, "1"]}),
+            r"records\[a\].*pair.*: input should be a valid integer",
+        ),
+        (
             lambda data: data["records"][0].update(accelerator=None),
             r"records\[a\].accelerator: input should be a valid string",
         ),

@@ -197,7 +197,8 @@ class OurOutput:
     def value(self, comparison: Comparison) -> tuple[float, float]:
         """Return the median in the comparison's unit, bytes once, and its relative half width.
 
-        :raises InvalidFile: when there is not exactly one such series, or it has other sizes.
+        :raises InvalidFile: when there is not exactly one such series, or it has another unit or
+            size.
         """
         ours, name = comparison.ours, comparison.name
         found = [
@@ -215,7 +216,12 @@ class OurOutput:
             )
             raise InvalidFile(self.path, None, reason)
         (series,) = found
-        factor = _FACTORS[series["unit"], comparison.unit]
+        if (factor := _FACTORS.get((series["unit"], comparison.unit))) is None:
+            raise InvalidFile(
+                self.path,
+                None,
+                f"{ours.operation} is in {series['unit']}, but {name} in {comparison.unit}",
+            )
         wanted = {"GB/s": ARRAY_BYTES, "us": series["bytes"], "ns": CHASE_BYTES}[comparison.unit]
         if series["bytes"] != wanted:
             reason = f"{ours.operation} is of {series['bytes']} B, but {name} of {wanted} B"

@@ -9,7 +9,7 @@ import re
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from pydantic import AliasPath, Field, model_validator
 
@@ -54,7 +54,7 @@ class Record(StrictModel, extra="ignore"):
     value: in ``unit``, which is one of the suite's where it can be converted. step: the last
     printed digit, in the same unit; printed: the value as text. place: document and place in it.
     kind: measured, theoretical and so on. secondary: its document cites another one. inferred: its
-    document does not name the system.
+    document does not name the system. pair: the devices, source first, of a transfer between two.
     """
 
     id: str
@@ -74,6 +74,9 @@ class Record(StrictModel, extra="ignore"):
     secondary: bool = False
     inferred: bool = Field(False, validation_alias="system_inferred")
     conditions: dict[str, Any]
+    pair: Annotated[list[int], Field(min_length=2, max_length=2)] | None = Field(
+        None, validation_alias=AliasPath("conditions", "pair")
+    )
 
     @model_validator(mode="before")
     @classmethod

@@ -288,9 +288,9 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
 def _others(observed: Observed, matrix: Matrix) -> dict[Pair, Record]:
     """Return the published values of the pairs, without those within a device."""
     return {
-        (pair[0], pair[1]): record
+        (record.pair[0], record.pair[1]): record
         for record in beside(observed.node, matrix.records)
-        if (pair := record.conditions.get("pair")) and pair[0] != pair[1]
+        if record.pair and record.pair[0] != record.pair[1]
     }
 
 
