@@ -174,6 +174,33 @@ def test_pass_after_it_leaves_a_caveat(tmp_path):
     assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
 
 
+def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document(tmp_path):
+    """ReFrame gives a retry a folder of its own; the document of the failed attempt stays."""
+    first = made.good() | missed()
+    again = made.good(
+        stagedir=str(factories.case_folder(tmp_path, "stream_local_retry1", "stage")),
+        outputdir=str(factories.case_folder(tmp_path, "stream_local_retry1")),
+    )
+    made.write(tmp_path, [(first, document(BUSY_HOST))])
+    passed = factories.case_folder(tmp_path, "stream_local_retry1") / "result.json"
+    factories.write_metrics(factories.write(passed, document(state())), again["perfvalues"])
+    found = made.judge(made.write(tmp_path, [(again, None)], earlier=[first]))["node1"]
+    assert found.status == "PASS"
+    assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
+
+
+def test_a_limit_that_both_attempts_missed_has_one_reason(tmp_path):
+    first = made.good() | missed()
+    again = first | {
+        "stagedir": str(factories.case_folder(tmp_path, "stream_local_retry1", "stage"))
+    }
+    made.write(tmp_path, [(first, document(HOT))])
+    failed = factories.case_folder(tmp_path, "stream_local_retry1", "stage") / "result.json"
+    factories.write_metrics(factories.write(failed, document(state())), again["perfvalues"])
+    found = made.judge(made.write(tmp_path, [(again, None)], earlier=[first]))["node1"]
+    assert [reason.sentence for reason in found.reasons] == [f"stream_local: {SENTENCE}"]
+
+
 def test_slow_device_is_told_with_what_slowed_it(tmp_path):
     found = only(tmp_path, missed(), document(HOT))
     assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})

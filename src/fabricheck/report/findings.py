@@ -183,7 +183,7 @@ class Partition:
         lacking = len(self.problems)
         where_any = (
             (skipped, f"{skipped} skipped"),
-            (retried, f"{retried} after a failed attempt"),
+            (retried, f"{retried} tried again"),
             (lacking, f"{count(lacking, 'document')} missing or not whole"),
             (limited, f"{limits['kept']} of {count(limited, 'metric')} within the limit"),
             (limits["free"], f"{limits['free']} without a limit"),

@@ -223,18 +223,36 @@ def documents_of(
                 why = f": {' '.join((case.reason or '').split())}".rstrip(": .")
                 yield no_document(case, why)
             continue
-        entry = read_entry(path, case)
-        if entry.document is not None:
-            started, hostname = entry.document["started"], entry.document["host"]["hostname"]
-            if not _within(session, started, hostname):
-                problem = NotFoundError(
-                    f"{case.name} @{case.place}: {path} was started at {started}, outside session "
-                    f"{session.id}: it belongs to another session, or the node's clock is wrong."
-                )
-                entry = Entry(case, path, None, problem)
-        yield entry
+        yield _document_of(session, case, path)
     of_cases = {folder for case in session.cases for folder in case.folders}
     yield from (read_entry(path) for path in session.paths if str(path.parent) not in of_cases)
+
+
+def earlier_document(session: Session, case: Case, attempt: Case) -> Entry | None:
+    """Return the document of an earlier attempt of a case; None where a later one replaced it.
+
+    ReFrame gives a retry a folder of its own, and a rerun that of the attempt before.
+    """
+    path = attempt.document_path
+    later = case.earlier[case.earlier.index(attempt) + 1 :]
+    if path is None or path in {one.document_path for one in (*later, case)}:
+        return None
+    return _document_of(session, attempt, path)
+
+
+def _document_of(session: Session, case: Case, path: Path) -> Entry:
+    """Return the entry of a document, which is a problem where it belongs to another session."""
+    entry = read_entry(path, case)
+    if entry.document is None:
+        return entry
+    started, hostname = entry.document["started"], entry.document["host"]["hostname"]
+    if _within(session, started, hostname):
+        return entry
+    problem = NotFoundError(
+        f"{case.name} @{case.place}: {path} was started at {started}, outside session "
+        f"{session.id}: it belongs to another session, or the node's clock is wrong."
+    )
+    return Entry(case, path, None, problem)
 
 
 def _within(session: Session, started: str, hostname: str) -> bool:

@@ -452,7 +452,16 @@ def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) 
         else reason
         for reason in reasons
     ]
-    return CheckOutcome(attempts, tuple(dict.fromkeys(reasons)), tuple(notes))
+    return CheckOutcome(attempts, tuple(_each_once(reasons)), tuple(notes))
+
+
+def _each_once(reasons: Iterable[Finding]) -> list[Finding]:
+    """Return reasons once each: of a limit that several attempts missed, that of the last one."""
+    last: dict[object, Finding] = {}
+    for reason in reasons:
+        missed = reason.rule.name in _OF_LIMITS and reason.metric is not None
+        last[reason.way if missed else reason] = reason
+    return list(last.values())
 
 
 def _worst(attempt: Attempt) -> Iterator[Finding]:

@@ -15,9 +15,10 @@ from fabricheck.judge.verdict.checks import Attempt, Key, key
 from fabricheck.judge.verdict.node import UNPLACED, JudgedNode, NodeJudgement, NodeResults
 from fabricheck.judge.verdict.rules import Finding
 from fabricheck.results.entry import Entry
+from fabricheck.results.folder import earlier_document
 from fabricheck.results.reading import Results, Source, answered
 from fabricheck.results.series import BETWEEN_NODES
-from fabricheck.results.session import REPETITION, Case
+from fabricheck.results.session import REPETITION, Case, Session
 from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
@@ -148,7 +149,7 @@ def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
         here = grouped(
             (JudgedNode(row.node or _machine(source), _simulation(row, clocks)), attempt)
             for row in source.checks
-            for attempt in attempts(row.case, row.entry, source.start)
+            for attempt in attempts(row.case, row.entry, source.start, source.session)
         )
         for subject, its in here.items():
             found[subject].by_source.append((source, its))
@@ -156,20 +157,23 @@ def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
     return dict(found)
 
 
-def attempts(case: Case | None, entry: Entry | None, began: float) -> list[Attempt]:
+def attempts(
+    case: Case | None, entry: Entry | None, began: float, session: Session | None = None
+) -> list[Attempt]:
     """Return the attempts of a case, retries included; for a document without a case, the document.
 
     :param began: when the session began, in s since 1970.
+    :param session: where the documents of earlier attempts are; None where none is needed.
     """
     if case is None:
         program = entry.document["program"]["name"] if entry and entry.document else "a document"
         return [Attempt(program, None, entry, began)]
     check = REPETITION.sub("", case.name)
-    # Later attempts overwrote the documents of earlier ones.
-    return [
-        *(Attempt(check, earlier, None, began) for earlier in case.earlier),
-        Attempt(check, case, entry, began),
-    ]
+    found = []
+    for earlier in case.earlier:
+        left = None if session is None else earlier_document(session, case, earlier)
+        found.append(Attempt(check, earlier, left, began))
+    return [*found, Attempt(check, case, entry, began)]
 
 
 def _machine(source: Source) -> str:
