@@ -14,6 +14,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 ENDED = re.compile(
     r"\[ +(OK|FAIL|SKIP) *\] \( *(\d+)/(\d+)\) (\S+).*? @(\S+?)(?:\+\S+)?(?: \[(.*)\])?$"
 )
+#: Failed checks begin once more.
+AGAIN = re.compile(r"\[=+\] Retrying (\d+) failed check")
 WORDS = {"OK": ("passed", "green"), "FAIL": ("FAILED", "red"), "SKIP": ("skipped", "dim")}
 
 
@@ -26,6 +28,9 @@ def main() -> None:
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("checks", total=None)
         for line in sys.stdin:
+            again = AGAIN.match(line)
+            if again:
+                console.print(f"  once more: what failed ({again[1]})")
             found = ENDED.search(line.rstrip())
             if found is None:
                 others.append(line)

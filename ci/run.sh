@@ -121,7 +121,8 @@ status=0
 mkdir -p "$FABRICHECK_RESULTS/logs"
 log=$FABRICHECK_RESULTS/logs/run-$(date +%Y%m%dT%H%M%S)-$$.log
 say "measuring, set $set_tag"
-reframe --nocolor ${system:+"--system=$system"} --mode="$set_tag" -r 2>&1 | tee "$log" | python ci/progress.py || status=$?
+# A check that failed runs once more at the end: what fails twice is proven, what then passes is UNSTABLE.
+reframe --nocolor ${system:+"--system=$system"} --mode="$set_tag" --max-retries=1 -r 2>&1 | tee "$log" | python ci/progress.py || status=$?
 say "writing the report"
 # A bundle has no package that draws: its page is written where these are.
 report=$(fabricheck report) || [ -n "$bundled" ] || status=$((status ? status : $?))

@@ -86,7 +86,7 @@ def test_gpus_are_built_for_drafted_and_measured(machine):
     assert "none (no Open MPI 5" in ended.stdout and "E11 is left out" in ended.stdout
     assert "-DFABRICHECK_RUNTIME=cuda -DFABRICHECK_MPI=OFF" in ended.calls
     assert "setup.sh gpu" in ended.calls and "fabricheck node draft" in ended.calls
-    assert "reframe --nocolor --system=local:gpu --mode=node -r" in ended.calls
+    assert "reframe --nocolor --system=local:gpu --mode=node --max-retries=1 -r" in ended.calls
 
 
 def test_devices_of_amd_select_their_own_architecture(machine):
@@ -121,12 +121,12 @@ def test_without_a_gpu_or_its_compiler_it_is_as_it_was(machine):
     ended = machine("node")
     assert ended.returncode == 0, ended.stderr
     assert "make --no-print-directory build TARGET=local_programs" in ended.calls
-    assert "reframe --nocolor --mode=node -r" in ended.calls
+    assert "reframe --nocolor --mode=node --max-retries=1 -r" in ended.calls
     ended = machine("node", files=H100)
     assert "2 of NVIDIA GPUs are not measured: there is no nvcc on the PATH" in ended.stdout
     assert "--system" not in ended.calls
     ended = machine("node", "local:sim-mi250x", compilers=["nvcc"])
-    assert "reframe --nocolor --system=local:sim-mi250x --mode=node -r" in ended.calls
+    assert "reframe --nocolor --system=local:sim-mi250x --mode=node --max-retries=1 -r" in ended.calls
 
 
 def test_what_is_missing_is_one_sentence_and_ends_it(machine):
