@@ -20,7 +20,7 @@ from fabricheck.node import load, node_directory
 from fabricheck.references import calibrated, stated
 from fabricheck.results import reading
 from fabricheck.rfm import acceptance
-from fabricheck.rfm.acceptance import any_node
+from fabricheck.rfm.machine_limits import floor
 from fabricheck.rfm.metrics import Metric
 from fabricheck.site import clusters, this_machine
 
@@ -208,6 +208,46 @@ def test_equal_machines_share_a_calibration_and_others_have_none(monkeypatch, tm
     assert stated.References(folder).record("local:gpu") is None
 
 
+def h100(folder, *ids):
+    """Draft a machine with two H100 whose devices have these unique ids; return its node model."""
+    told = inventories.kept("h100-x2")
+    for device, unique_id in zip(told["devices"], ids, strict=False):
+        device["unique_id"] = unique_id
+    file = folder / "told.json"
+    file.write_text(json.dumps(told))
+    words = ("node", "draft", "h100", "--from", str(file), "--output", str(folder))
+    ended = CliRunner().invoke(app, words)
+    assert ended.exit_code == 0, ended.output
+    return str(folder / "h100.yaml")
+
+
+#: The devices of one of the machines of the record of two H100.
+RECORDED = ("GPU-41e9a226-97bc-a627-d691-91933f817c8a", "GPU-87ef21f6-3d29-36d8-f76d-b5d68ec4d1a2")
+
+
+@pytest.mark.parametrize(
+    ("ids", "h2d", "two_ways"),
+    [
+        (RECORDED, "(r:55.015, l:-0.02, u:None)", True),
+        (("GPU-1", "GPU-2"), "(r:55.015, l:-0.05, u:None)", False),
+        ((), "(r:55.015, l:-0.05, u:None)", False),
+    ],
+)
+def test_what_a_shared_host_decides_is_judged_by_a_record_of_the_machine_itself(
+    suite, tmp_path, ids, h2d, two_ways
+):
+    """The record of two H100 is of two machines; others differ, and share their host."""
+    suite.variables |= {"FABRICHECK_NODE": h100(tmp_path, *ids), "FABRICHECK_MPI": "OFF"}
+    checks = ROOT / "reframe_checks" / "memcpy"
+    ended = suite("--system=local:gpu", "-n", "^memcpy_near", "--dry-run", checks=checks)
+    assert ended.status == 0, ended
+    assert f"h2d_pinned_near_worst: None GB/s {h2d}" in ended
+    assert "h2d_pinned_near_alike: None % (r:100, l:-0.05, u:None)" in ended
+    assert ("both_pinned_near_median: None GB/s (r:" in ended.text) == two_ways
+    for metric in ("both_pinned_near_of_single", "both_pinned_near_alike", "pageable_alike"):
+        assert f"{metric}: None %\n" in ended.text
+
+
 def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results_folder):
     told = inventories.kept("mi210-x2")
     for device in told["devices"]:
@@ -219,8 +259,8 @@ def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results
     node = load(str(tmp_path / "mine.yaml"))
     ends = {"source.memory": "host-pinned", "destination.memory": "device"}
     where = {"engine": "copy-engine", "role": "single", "experiment": "E2", **ends}
-    assert any_node(Metric("h2d_pinned_near_worst", where), load("mi210")) is not None
-    assert any_node(Metric("h2d_pinned_near_worst", where), node) is None
+    assert floor(Metric("h2d_pinned_near_worst", where), load("mi210")) is not None
+    assert floor(Metric("h2d_pinned_near_worst", where), node) is None
     environment = {this_machine.NODE: str(tmp_path / "mine.yaml")}
     factories.session(results_folder, [factories.case(system="local", partition="gpu")])
     factories.write(

@@ -14,6 +14,7 @@ Reading new_device() {
                                         {"architecture", nullptr},
                                         {"memory_bytes", nullptr},
                                         {"pci_address", nullptr},
+                                        {"unique_id", nullptr},
                                         {"numa_domain", nullptr},
                                         {"cores", nullptr},
                                         {"host_link", {{"kind", nullptr}, {"gb_per_s", nullptr}}},
@@ -38,11 +39,15 @@ Reading new_link() {
 void read_runtime(const json& device, const std::string& source, Reading& reading) {
   for (const auto& [item, name] :
        {std::pair("name", "name"), std::pair("architecture", "arch"),
-        std::pair("memory_bytes", "memory_bytes"), std::pair("pci_address", "pci_address")}) {
-    const auto& value = device[name];
+        std::pair("memory_bytes", "memory_bytes"), std::pair("pci_address", "pci_address"),
+        std::pair("unique_id", "unique_id")}) {
+    const auto value = device.value(name, json());
     if (!value.is_null() && value != "") {
       reading.set(item, value, source);
     }
+  }
+  if (device.value("unique_id", json()).is_null()) {
+    reading.lack("unique_id", "the runtime does not tell it");
   }
 }
 

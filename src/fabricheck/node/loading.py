@@ -89,6 +89,7 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
     )
     home = _owners(of_domains, count, path, "domains.list", "NUMA domain")
     pci = _pci(file, path)
+    unique_ids = _unique_ids(file, path)
     near = {
         device: tuple(core for core in cores if core not in entry.reserved)
         for entry in file.domains.list_
@@ -111,6 +112,7 @@ def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:
             host_link_gbs=_peak(file.host_link.peak_gbs),
             near_cores=near[index],
             pci_address=pci.get(index),
+            unique_id=unique_ids.get(index),
         )
         for index in range(count)
     )
@@ -193,13 +195,27 @@ def _pci(file: NodeFile, path: Path) -> dict[int, str]:
     if file.devices.pci is None:
         return {}
     addresses = file.devices.pci.addresses
-    for device in addresses:
-        if not 0 <= device < file.devices.count:
-            reason = _no_device(device, file.devices.count)
-            raise InvalidFile(path, "devices.pci.addresses", reason)
-    if len(set(addresses.values())) != len(addresses):
-        raise InvalidFile(path, "devices.pci.addresses", "two devices have the same PCI address")
+    _require_distinct(addresses, "PCI address", file, path, "devices.pci.addresses")
     return addresses
+
+
+def _unique_ids(file: NodeFile, path: Path) -> dict[int, str]:
+    if file.devices.unique_ids is None:
+        return {}
+    ids = file.devices.unique_ids.ids
+    _require_distinct(ids, "unique id", file, path, "devices.unique_ids.ids")
+    return ids
+
+
+def _require_distinct(
+    by_device: dict[int, str], what: str, file: NodeFile, path: Path, key: str
+) -> None:
+    """Require that each device exists, and that no two have the same PCI address or unique id."""
+    for device in by_device:
+        if not 0 <= device < file.devices.count:
+            raise InvalidFile(path, key, _no_device(device, file.devices.count))
+    if len(set(by_device.values())) != len(by_device):
+        raise InvalidFile(path, key, f"two devices have the same {what}")
 
 
 def _peak(quantity: Quantity) -> float:

@@ -35,7 +35,8 @@ class Device:
 
     Bandwidths are peaks in GB/s; ``host_link_gbs`` is per direction, and infinite where it is
     unknown, as peaks of links and of a switch are. ``near_cores`` are the cores of its NUMA domain
-    that are nearest to it, reserved ones left out.
+    that are nearest to it, reserved ones left out. ``unique_id`` is the vendor's, where the model
+    is a draft of one machine.
     """
 
     index: int
@@ -46,6 +47,7 @@ class Device:
     host_link_gbs: float
     near_cores: tuple[int, ...]
     pci_address: str | None = None
+    unique_id: str | None = None
 
 
 @dataclass(frozen=True)

@@ -102,6 +102,12 @@ class PciSection(Provenance):
     addresses: dict[int, PciAddress]
 
 
+class UniqueIdSection(Provenance):
+    """The vendor's unique ids of the devices of one machine; a kind of node has none."""
+
+    ids: dict[int, Annotated[str, Field(min_length=1)]]
+
+
 class DeviceSection(StrictModel):
     """Properties that all devices of the node share. They are numbered as HIP or CUDA does."""
 
@@ -111,6 +117,7 @@ class DeviceSection(StrictModel):
     memory_bytes: KnownQuantity
     memory_peak_gbs: Quantity
     pci: PciSection | None = None
+    unique_ids: UniqueIdSection | None = None
 
 
 class PackageSection(Provenance):

@@ -257,7 +257,8 @@ def rows(
                 yield Row(*place, None, MISSING)
                 continue
             if about.get("rule"):
-                yield Row(*place, tuple(entry), RULE, about["rule"])
+                kind = RULE if requires(entry) else REPORT_ONLY
+                yield Row(*place, tuple(entry), kind, about["rule"])
                 continue
             # A metric that no file has is report only on a machine that no file knows.
             of_a_file = metric in entries or requires(entry)

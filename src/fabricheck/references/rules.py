@@ -56,6 +56,20 @@ class _Collectives(StrictModel):
     times: dict[str, _Factor]
 
 
+class _NotJudged(StrictModel):
+    recorded: str
+
+
+class _Wider(StrictModel):
+    least_percent: float = Field(gt=0, lt=100)
+    recorded: str
+
+
+class _SharedHost(StrictModel):
+    not_judged: dict[str, _NotJudged]
+    wider: dict[str, _Wider]
+
+
 class _Floor(StrictModel):
     least_percent: float = Field(gt=0, le=100)
     lowest: str
@@ -73,6 +87,7 @@ class _File(StrictModel):
     both_ways: _Least
     together: _Least
     collectives: _Collectives
+    shared_host: _SharedHost
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,21 @@ def allowed_percent(kind: str) -> float:
 def spreads() -> Mapping[str, float]:
     """Return by kind of transfer the standard deviation of healthy members, in percent."""
     return {kind: spread.spread_percent for kind, spread in _stated().alike.spreads.items()}
+
+
+def left_to_a_shared_host(kind: str | None) -> bool:
+    """Whether other users of a host decide a kind of transfer."""
+    return kind in _stated().shared_host.not_judged
+
+
+def allowed_on_a_shared_host(kind: str | None) -> float:
+    """Return how far a kind of transfer may be below other machines or its peers, in percent.
+
+    :returns: 0 for a kind that other users of the host do not change.
+    """
+    if kind not in _stated().shared_host.wider:
+        return 0
+    return _stated().shared_host.wider[kind].least_percent
 
 
 def memory_floor(architecture: str, peak_gbs: float) -> Rule | None:

@@ -2,8 +2,7 @@
 
 A valid document can still be that of another run, another command line or other devices, contain
 less than the program promises, or a value beyond a physical bound: the peaks of the node model, or
-values that a site states. Each is one sentence. What every healthy node reaches of these peaks is
-the limit of metrics without a reference.
+values that a site states. Each is one sentence.
 """
 
 from __future__ import annotations
@@ -19,8 +18,6 @@ from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import capitalized, count
 from fabricheck.core.vocabulary import BytesOfCopy
 from fabricheck.node import NodeModel
-from fabricheck.references import rules
-from fabricheck.references.rules import Rule
 from fabricheck.results import state
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.results.series import (
@@ -31,8 +28,7 @@ from fabricheck.results.series import (
     is_from_tool,
     is_too_noisy,
 )
-from fabricheck.rfm.metrics import Figure, Metric, where_measured
-from fabricheck.rfm.relative import OfSingle
+from fabricheck.rfm.metrics import Figure, where_measured
 
 #: Seconds by which the clocks of the nodes of a cluster may differ.
 CLOCK_SKEW_S = 10.0
@@ -489,52 +485,3 @@ def _impossible(series: Series, bound: Bound | None, may_be_unknown: bool) -> st
     else:
         return None
     return f"{side} the {bound.origin} physical bound of {limit:g} {unit} ({bound.how})"
-
-
-#: STREAM copy on a device's own memory, far beyond the caches.
-_MEMORY = {
-    "engine": "kernel",
-    "operation": "copy",
-    "role": "single",
-    "regime": "memory",
-    "source.memory": "device",
-    "destination.memory": "device",
-}
-
-#: A kernel that reads from a peer or writes to it, one way.
-_PEER = {"engine": "kernel", "role": "single", "bytes_counted": "once"}
-
-#: A copy between a device and pinned memory, one way.
-_HOST = {"engine": "copy-engine", "role": "single", "experiment": "E2"}
-
-
-def any_node(metric: Metric, node: NodeModel | None) -> Rule | None:
-    """Return what limits a metric on a machine that no file knows; None where nothing does.
-
-    Its own rule comes first, then the floor where one is known, and the node's peak too. Both
-    directions at once with the host are limited by the host's memory and by who else uses it: four
-    healthy H100 of a virtual machine had 58 to 63 % of the two alone, by nvbandwidth 64 %.
-
-    :param node: the healthy node model.
-    """
-    where = metric.where
-    ends = {where.get("source.memory"), where.get("destination.memory")}
-    if isinstance(metric, OfSingle) and "host-pinned" in ends:
-        return None
-    if metric.rule or node is None or metric.reduce != "worst" or metric.unit != "GB/s":
-        return metric.rule
-    if _MEMORY.items() <= where.items():
-        peak = node.device(0).memory_peak_gbs
-        return None if peak is None else rules.memory_floor(node.architecture, peak)
-    if _PEER.items() <= where.items() and ends == {"device", "peer"}:
-        pairs = [members for ((*members,),) in metric.among or ()]
-        if pairs and all(node.link_class(*pair).direct for pair in pairs):
-            return rules.direct_link_floor(min(node.peer_peak_gbs(*pair) for pair in pairs))
-    # Where host and device share their memory, a copy crosses no link.
-    if (
-        _HOST.items() <= where.items()
-        and ends == {"device", "host-pinned"}
-        and not node.shares_memory
-    ):
-        return rules.host_link_floor(node.device(0).host_link_gbs)
-    return None

@@ -125,6 +125,9 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     }
     if report.pci is not None:
         content["devices"]["pci"] = {**_SEEN, "addresses": dict(enumerate(report.pci))}
+    unique_ids = [device.get("unique_id") for device in description["devices"]]
+    if all(unique_ids):
+        content["devices"]["unique_ids"] = {**_SEEN, "ids": dict(enumerate(unique_ids))}
     note = "by the driver, which prints a constant"
     peak = {"value": report.link_peak_gbs, "kind": "assumed", "note": note}
     peak = {**_UNKNOWN} if report.link_peak_gbs is None else peak

@@ -203,7 +203,7 @@ def devices_of(content: Mapping[str, Any]) -> list[Device]:
             "name": device["name"] or UNKNOWN,
             "arch": device["architecture"] or UNKNOWN,
             "pci_address": device["pci_address"],
-            "unique_id": None,
+            "unique_id": device.get("unique_id"),
             "memory_bytes": device["memory_bytes"],
             "compute_units": None,
             "last_level_cache_bytes": None,

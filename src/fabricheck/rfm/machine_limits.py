@@ -1,0 +1,141 @@
+"""What limits a metric on ``local:gpu``, where no file of references knows the machine.
+
+A record of ``local:gpu`` is of machines of one kind. It holds as it stands on the machines that it
+was made of; on others it allows for the difference between machines. What other users of the host
+decide is judged by a record of the machine itself only (`shared_host` in ``rules.yaml``).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+from fabricheck.node import NodeModel
+from fabricheck.references import entries, rules
+from fabricheck.references.calibrated import STEP, Record
+from fabricheck.references.rules import Rule
+from fabricheck.rfm.metrics import Metric, MetricError
+from fabricheck.rfm.relative import PeerRatio
+from fabricheck.rfm.relative import kind as kind_of_transfer
+
+#: STREAM copy on a device's own memory, far beyond the caches.
+_MEMORY = {
+    "engine": "kernel",
+    "operation": "copy",
+    "role": "single",
+    "regime": "memory",
+    "source.memory": "device",
+    "destination.memory": "device",
+}
+
+#: A kernel that reads from a peer or writes to it, one way.
+_PEER = {"engine": "kernel", "role": "single", "bytes_counted": "once"}
+
+#: A copy between a device and pinned memory, one way.
+_HOST = {"engine": "copy-engine", "role": "single", "experiment": "E2"}
+
+
+#: How often the difference between the machines of a record another machine may be away from them.
+_TIMES_BETWEEN = 1.5
+
+
+@dataclass(frozen=True)
+class MachineLimits:
+    """The rules of this machine's metrics.
+
+    node: the node model, healthy; a draft has the unique ids of its devices. record: the
+    calibration of machines of this kind; None where there is none.
+    """
+
+    node: NodeModel | None
+    record: Record | None
+
+    @property
+    def measured_here(self) -> bool:
+        """Whether the record has sessions of the very devices of this machine."""
+        if self.record is None or self.node is None:
+            return False
+        ids = {device.unique_id for device in self.node.devices}
+        if None in ids:
+            return False
+        return any(ids <= set(measured) for measured in self.record.device_sets.values())
+
+    def rule(self, check: str, metric: Metric, stated: Any) -> Rule | None:
+        """Return the rule that limits a metric; None where its reference holds, or nothing does.
+
+        :param stated: the reference, of the record or of a file; None where there is none.
+        """
+        required = entries.required(stated)
+        if self.measured_here and required:
+            return None
+        kind = _kind(metric, self.node)
+        if rules.left_to_a_shared_host(kind):
+            why = "other users of the host decide it, and no record of this machine has a limit"
+            return Rule(entries.report_only(metric.unit), why)
+        tolerance = rules.allowed_on_a_shared_host(kind) / 100
+        if required:
+            tolerance = max(tolerance, self._between_machines(check, metric))
+            return _wider(
+                entries.plain(stated), tolerance, "a reference of other machines of its kind"
+            )
+        rule = metric.rule or floor(metric, self.node)
+        if rule is None:
+            return None
+        return _wider(rule.entry, tolerance, f"{rule.why}, on a host that others may use") or rule
+
+    def _between_machines(self, check: str, metric: Metric) -> float:
+        """Return what machines that are not in the record may differ by, as a part of the value."""
+        calibrated = None if self.record is None else self.record.checks.get(check, {})
+        known = (calibrated or {}).get(metric.name)
+        if known is None or known.by_devices is None or not known.median:
+            return 0.0
+        medians = [group.median for group in known.by_devices.values()]
+        return _TIMES_BETWEEN * (max(medians) - min(medians)) / known.median
+
+
+def _wider(entry: Any, tolerance: float, why: str) -> Rule | None:
+    """Return a limit with at least this tolerance; None where it has it already."""
+    value, lower, upper, unit = entry
+    if unit == "count" or tolerance <= max(-(lower or 0), upper or 0):
+        return None
+    rounded = math.ceil(round(tolerance / STEP, 6)) * STEP
+    bounds = (None if lower is None else -rounded, None if upper is None else rounded)
+    return Rule((value, *bounds, unit), f"{why}, with {100 * rounded:.3g} %")
+
+
+def _kind(metric: Metric, node: NodeModel | None) -> str | None:
+    """Return the kind of transfer, of all ways together where a metric has several."""
+    try:
+        kind = kind_of_transfer(metric, node)
+    except MetricError:
+        return None  # nothing tells it, as of the collectives of a tool
+    if isinstance(metric, PeerRatio) and metric.ways:
+        return rules.ALL_WAYS[kind]
+    return kind
+
+
+def floor(metric: Metric, node: NodeModel | None) -> Rule | None:
+    """Return what every healthy node reaches of the node's peak; None where nothing is known.
+
+    :param node: the healthy node model.
+    """
+    if node is None or metric.reduce != "worst" or metric.unit != "GB/s":
+        return None
+    where = metric.where
+    ends = {where.get("source.memory"), where.get("destination.memory")}
+    if _MEMORY.items() <= where.items():
+        peak = node.device(0).memory_peak_gbs
+        return None if peak is None else rules.memory_floor(node.architecture, peak)
+    if _PEER.items() <= where.items() and ends == {"device", "peer"}:
+        pairs = [members for ((*members,),) in metric.among or ()]
+        if pairs and all(node.link_class(*pair).direct for pair in pairs):
+            return rules.direct_link_floor(min(node.peer_peak_gbs(*pair) for pair in pairs))
+    # Where host and device share their memory, a copy crosses no link.
+    if (
+        _HOST.items() <= where.items()
+        and ends == {"device", "host-pinned"}
+        and not node.shares_memory
+    ):
+        return rules.host_link_floor(node.device(0).host_link_gbs)
+    return None
