@@ -126,7 +126,9 @@ def test_without_a_gpu_or_its_compiler_it_is_as_it_was(machine):
     assert "2 of NVIDIA GPUs are not measured: there is no nvcc on the PATH" in ended.stdout
     assert "--system" not in ended.calls
     ended = machine("node", "local:sim-mi250x", compilers=["nvcc"])
-    assert "reframe --nocolor --system=local:sim-mi250x --mode=node --max-retries=1 -r" in ended.calls
+    assert (
+        "reframe --nocolor --system=local:sim-mi250x --mode=node --max-retries=1 -r" in ended.calls
+    )
 
 
 def test_what_is_missing_is_one_sentence_and_ends_it(machine):

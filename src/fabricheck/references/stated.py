@@ -79,7 +79,8 @@ class References:
         self.tables: dict[str, dict[str, dict[str, Any]]] = {}
         #: By check, partition or set, and metric (or `WHY`) the source that it states.
         self.sources: dict[tuple[str, str, str], Mapping[str, Any]] = {}
-        self.records: dict[str, Record | None] = {}
+        #: By file, since that of local:gpu is another one for each kind of machine.
+        self.records: dict[Path, Record | None] = {}
         for path in sorted(folder.glob("*.yaml")):
             if any(path.match(name) for name in NO_REFERENCES):
                 continue
@@ -124,18 +125,17 @@ class References:
 
         :raises InvalidInputError: when its file is not a record.
         """
-        if partition not in self.records:
-            path = file_of(self.folder, partition)
-            found = calibrated.read(path) if path.exists() else None
-            # a-b:c and a:b-c share the name of a file.
-            theirs = found is not None and found.partition == partition
-            self.records[partition] = found if theirs else None
-        return self.records[partition]
+        path = file_of(self.folder, partition)
+        if path not in self.records:
+            self.records[path] = calibrated.read(path) if path.exists() else None
+        found = self.records[path]
+        # a-b:c and a:b-c share the name of a file.
+        return found if found is not None and found.partition == partition else None
 
     def with_record(self, record: Record) -> References:
         """Return the references with a record replaced."""
         made = copy.copy(self)
-        made.records = self.records | {record.partition: record}
+        made.records = self.records | {file_of(self.folder, record.partition): record}
         return made
 
     @functools.cached_property
