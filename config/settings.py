@@ -7,8 +7,6 @@ import sys
 import time
 from pathlib import Path
 
-from reframe.core.exceptions import ConfigError
-
 from fabricheck.core import processes
 from fabricheck.core.errors import FabricheckError
 from fabricheck.rfm import guard, host, launchers, slurm
@@ -18,19 +16,21 @@ ROOT = Path(__file__).resolve().parents[1]
 
 processes.collect_rarely()
 
-# ReFrame shows a ConfigError as one sentence, and any other error with its traceback.
 try:
     RESULTS = host.results_folder(default=ROOT / "results")
     _folders = sites.folders(Path(__file__).resolve().parent / "sites")
     # A session needs one system: reading all takes longer than the rest of its start.
-    _selected, _partition = sites.selected(sys.argv[1:])
-    _gathered = sites.gather(
-        *_folders, system=_selected or sites.system_of(host.system_name(), *_folders)
-    )
-    this_machine.choose(_gathered["systems"], f"{_selected}:{_partition}")
+    _system, _partition = sites.selected(sys.argv[1:])
+    if not _system:
+        _matched = sites.of_this_machine(host.system_name(), host.full_system_name, *_folders)
+        _system = _matched.system
+    _gathered = sites.gather(*_folders, system=_system)
+    this_machine.choose(_gathered["systems"], f"{_system}:{_partition}")
     slurm.allow_jobs(_gathered["systems"], sys.argv)
 except FabricheckError as _error:
-    raise ConfigError(str(_error)) from None
+    # ReFrame would end with 1 for an error in its settings, as for a failed check.
+    print(f"ERROR: {_error}", file=sys.stderr)
+    raise SystemExit(_error.exit_code) from None
 
 # Two sessions that start in the same second differ by their process, and those of two machines that
 # share the folder and number processes alike by the millisecond.
@@ -77,8 +77,10 @@ _perflog = {
     "append": True,
 }
 
-for _system in _gathered["systems"]:
-    _system.setdefault("prefix", str(RESULTS))
+for _each in _gathered["systems"]:
+    _each.setdefault("prefix", str(RESULTS))
+    # It is chosen already, by more than ReFrame compares: the short name too, in any case.
+    _each["hostnames"] = [sites.ANY_HOST]
 
 _general = {
     "check_search_path": [str(ROOT / "reframe_checks")],
@@ -96,13 +98,8 @@ _without_queue = [
     if all(partition["scheduler"] == "local" for partition in system["partitions"])
 ]
 
-
-#: ReFrame compares it with the hostnames of the system, where no --system selects one.
-system_name = host.system_name
-
 site_configuration = {
     **_gathered,
-    "autodetect_methods": ["py::system_name"],
     "general": [
         _general,
         {**_general, "poll_rate_min": 4, "target_systems": _without_queue},

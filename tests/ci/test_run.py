@@ -15,7 +15,7 @@ from fabricheck.core.checkout import ROOT
 TOOL = """#!/bin/bash
 echo "{name} $*" >> {calls}
 [ ! -f {says} ] || cat {says}
-
+exit {code}
 """
 
 MI250X = "simd_count 440\ngfx_target_version 90010\n"
@@ -30,14 +30,14 @@ def machine(tmp_path):
     shutil.copy(ROOT / "ci" / "run.sh", checkout / "ci")
     calls = tmp_path / "calls"
 
-    def tool(path, says=""):
+    def tool(path, says="", code=0):
         said = tools / f"{path.name}.says"
         if says:
             said.write_text(says)
-        path.write_text(TOOL.format(name=path.name, calls=calls, says=said))
+        path.write_text(TOOL.format(name=path.name, calls=calls, says=said, code=code))
         path.chmod(0o755)
 
-    def run(*arguments, files=(), compilers=(), says=(), bundle=""):
+    def run(*arguments, files=(), compilers=(), says=(), bundle="", session=0):
         for name, text in dict(files).items():
             (drivers / name).parent.mkdir(parents=True, exist_ok=True)
             (drivers / name).write_text(text)
@@ -51,7 +51,8 @@ def machine(tmp_path):
             "ucx_info",
             *says,
         ):
-            tool(tools / name, dict(says).get(name, ""))
+            code = session if name == "reframe" else 0
+            tool(tools / name, dict(says).get(name, ""), code)
         for name in compilers:
             tool(tools / name)
         tool(checkout / "ci" / "setup.sh", "apt-get install cmake")
@@ -175,3 +176,11 @@ def test_an_mpi_is_asked_what_it_does_with_buffers_of_devices(tmp_path, crashes,
         text=True,
     )
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{found}\n", "")
+
+
+@pytest.mark.parametrize(("session", "shown"), [(0, True), (1, True), (2, False), (4, False)])
+def test_a_session_that_was_refused_shows_no_results_of_an_earlier_one(machine, session, shown):
+    ended = machine("node", session=session)
+    assert ended.returncode == session
+    assert ("fabricheck summary" in ended.calls) == shown
+    assert ("fabricheck report" in ended.calls) == shown

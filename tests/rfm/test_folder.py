@@ -74,8 +74,8 @@ def test_a_folder_that_is_not_writable(tmp_path, variable, monkeypatch):
 def test_a_session_ends_with_the_sentence(suite, name):
     suite.variables["FABRICHECK_RESULTS"] = name
     outcome = suite("-L")
-    assert outcome.status == 1
-    assert "failed to load configuration: " in outcome
+    assert outcome.status == InvalidInputError.exit_code
+    assert "ERROR: " in outcome
     assert "Traceback" not in outcome
 
 

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from text_edit import edit
 
+from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
 from fabricheck.rfm import host
@@ -494,15 +495,14 @@ def test_a_partition_that_does_not_state_what_a_check_needs(suite, tmp_path):
 def test_a_results_folder_that_can_not_be_is_named(suite):
     suite.results = suite.programs / "stream" / "results"
     outcome = suite("-r")
-    assert outcome.status == 1
-    sentence = f"The results folder {suite.results} cannot be created: Not a directory."
-    assert f"failed to load configuration: {sentence}" in outcome
+    assert outcome.status == InvalidInputError.exit_code
+    assert f"The results folder {suite.results} cannot be created: Not a directory." in outcome
 
 
 @pytest.mark.parametrize("number", ["two", "1", "0"])
 def test_a_number_of_devices_that_is_none(suite, number):
     suite.variables["FABRICHECK_HOST_DEVICES"] = number
     outcome = suite("-L")
-    assert outcome.status == 1
+    assert outcome.status == InvalidInputError.exit_code
     assert f"FABRICHECK_HOST_DEVICES={number} is not a whole number of at least 2." in outcome
     assert "local.py" in outcome

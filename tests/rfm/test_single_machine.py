@@ -62,7 +62,7 @@ def partitions_of(suite, system="local"):
 
 def test_without_a_node_model_a_session_says_both_ways_to_one(suite):
     ended = suite("--system=local:gpu", "-l")
-    assert ended.status == 1
+    assert ended.status == InvalidInputError.exit_code
     draft = suite.results / "nodes" / f"{socket.gethostname()}.yaml"
     assert (
         f"local:gpu has no node model ({draft}: there is no such file): set FABRICHECK_NODE to a "
@@ -95,7 +95,7 @@ def test_a_draft_that_is_not_complete_says_what_is_missing(suite):
     file = own_model(suite.results / "nodes", socket.gethostname())
     file.write_text(re.sub("^title: .*", "", file.read_text(), flags=re.MULTILINE))
     ended = suite("--system=local:gpu", "-l")
-    assert ended.status == 1
+    assert ended.status == InvalidInputError.exit_code
     assert f"{file}: title: this key is missing" in ended
     assert "gpu" not in partitions_of(suite)
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-import re
+import socket
 from pathlib import Path
 
 import pytest
 
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, UsageError
+from fabricheck.rfm import host
 from fabricheck.site import sites
+from site_files import write
 
 SITES = Path(__file__).resolve().parents[2] / "config" / "sites"
 
@@ -22,6 +24,8 @@ MACHINES = {
         "nid005000",
         "nid007977",
         "nid005001 lumi",
+        "UAN01.LUMI.csc.fi",
+        "NID005001",
     ],
     "frontier": [
         "login12.frontier.olcf.ornl.gov",
@@ -85,23 +89,6 @@ MACHINES = {
 )
 def test_a_machine_is_known_by_its_name(system, machine):
     assert sites.system_of(machine, SITES) == system
-    # As ReFrame chooses: the first system of which a pattern matches from the start.
-    gathered = sites.gather(SITES)["systems"]
-    patterns = ((one["name"], pattern) for one in gathered for pattern in one["hostnames"])
-    assert next(name for name, pattern in patterns if re.match(pattern, machine)) == system
-
-
-def write(folder, name, *hostnames):
-    """Write a site file of one system, whose partition is a plain machine."""
-    extras = {"physical_bounds": {"GB/s": {"value": 1.0, "origin": "derived", "how": "a test"}}}
-    partition = {"name": "cpu", "scheduler": "local", "launcher": "local", "environs": [name],
-                 "devices": [{"type": "cpu", "arch": "x86", "num_devices": 1}],
-                 "extras": extras}  # fmt: skip
-    system = {"name": name, "hostnames": list(hostnames), "partitions": [partition]}
-    programs = {"runtime": "host", "programs": "/opt/bin", "build_command": "make build"}
-    environment = {"name": name, "target_systems": [name], "extras": programs}
-    site = {"systems": [system], "environments": [environment]}
-    (folder / f"{name}.py").write_text(f"site_configuration = {site}")
 
 
 def test_a_site_of_the_user_comes_before_those_of_the_suite(tmp_path, monkeypatch):
@@ -119,6 +106,84 @@ def test_a_site_of_the_user_comes_before_those_of_the_suite(tmp_path, monkeypatc
     write(tmp_path, "of_the_user", ".*")
     assert sites.system_of("nid002756", *where) == "dardel"
     assert sites.system_of("laptop", *where) == "of_the_user"
+
+
+@pytest.mark.parametrize(
+    ("machine", "system"),
+    [
+        ("n0001", "north"),
+        ("n0001.hpc.example.edu", "north"),
+        ("n0001.hpc.example.edu north", "north"),
+        ("N0001", "north"),
+        ("north-login2.hpc.example.edu", "north"),
+        # A pattern with a domain is of that domain alone, and one without any of every domain.
+        ("s0001.hpc.example.edu", "south"),
+        ("S0001.HPC.example.edu", "south"),
+        ("s0001.example.org", "local"),
+        ("s0001", "local"),
+        # A match of the whole name counts before one of the short name.
+        ("n0001.south.example.edu", "south"),
+        ("n00010.hpc.example.edu", "local"),
+    ],
+)
+def test_a_name_is_compared_short_and_full_in_any_case(tmp_path, machine, system):
+    write(tmp_path, "north", r"north-login\d+(\s|$)", r"n\d{4}(\s|$)")
+    write(tmp_path, "south", r"s\d{4}\.hpc\.example\.edu", r"n\d{4}\.south\.example\.edu(\s|$)")
+    assert sites.system_of(machine, tmp_path, SITES) == system
+
+
+def named(machine, full_name=None):
+    return sites.of_this_machine(machine, lambda: full_name or machine, *sites.folders()).system
+
+
+@pytest.fixture
+def no_allocation(monkeypatch):
+    for variable in ("SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID", "FLUX_URI"):
+        monkeypatch.delenv(variable, raising=False)
+    monkeypatch.delenv(sites.VARIABLE, raising=False)
+
+
+@pytest.mark.usefixtures("no_allocation")
+def test_site_files_that_were_named_and_do_not_match_are_refused(tmp_path, monkeypatch):
+    write(tmp_path, "north", r"n\d{4}(\s|$)")
+    assert named("x0001.hpc.example.edu") == "local"
+    monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
+    with pytest.raises(UsageError) as error:
+        named("x0001.hpc.example.edu")
+    said = str(error.value)
+    assert "'x0001.hpc.example.edu' or 'x0001'" in said
+    assert said.endswith(r"The patterns: north has n\d{4}(\s|$).")
+    # One of the suite's own sites, and one of the user's for every machine, are meant.
+    assert named("nid005001") == "lumi"
+    write(tmp_path, "any", ".*")
+    assert named("x0001") == "any"
+
+
+@pytest.mark.usefixtures("no_allocation")
+def test_a_full_name_is_asked_of_the_resolver_where_the_session_would_be_refused(
+    tmp_path, monkeypatch
+):
+    write(tmp_path, "south", r"s\d{4}\.hpc\.example\.edu")
+    monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
+    assert named("s0001", "s0001.hpc.example.edu") == "south"
+    with pytest.raises(UsageError, match=r"'s0001' or 's0001\.example\.org'"):
+        named("s0001", "s0001.example.org")
+    monkeypatch.setattr(socket, "gethostname", lambda: "s0001")
+    for known, full in (("S0001.hpc.example.edu", "S0001.hpc.example.edu"), ("localhost", "s0001")):
+        monkeypatch.setattr(socket, "getfqdn", lambda name, known=known: known)
+        monkeypatch.setenv("LMOD_SYSTEM_NAME", "south")
+        assert host.full_system_name() == f"{full} south"
+
+
+@pytest.mark.usefixtures("no_allocation")
+@pytest.mark.parametrize("variable", ["SLURM_JOB_ID", "PBS_JOBID", "LSB_JOBID", "FLUX_URI"])
+def test_in_an_allocation_a_machine_without_a_site_is_refused(monkeypatch, variable):
+    monkeypatch.setenv(variable, "7")
+    assert named("nid005001") == "lumi"
+    with pytest.raises(UsageError) as error:
+        named("n0001")
+    assert str(error.value).startswith(f"This session is in an allocation ({variable}=7), but no ")
+    assert "lumi has ((ln|uan)" in str(error.value)
 
 
 @pytest.mark.parametrize("of_the_user", [True, False])
@@ -141,7 +206,29 @@ def test_a_session_on_a_machine_of_two_sites_names_both(suite):
     assert '"north"' in suite("--show-config=systems/0/name")
     write(folder, "south", r"\S+ twin$")
     ended = suite("--show-config=systems/0/name")
-    assert ended.status == 1
+    assert ended.status == InvalidInputError.exit_code
     assert " twin' is both north and south by the hostnames of their site files" in ended
     assert "Traceback" not in ended
     assert '"south"' in suite("--system=south", "--show-config=systems/0/name")
+
+
+@pytest.mark.slow
+def test_a_session_is_of_the_site_that_was_meant_or_measures_nothing(suite, monkeypatch):
+    folder = suite.folder / "sites"
+    folder.mkdir()
+    write(folder, "north", r"n\d{4}(\s|$)")
+    suite.variables |= {sites.VARIABLE: str(folder), "LMOD_SYSTEM_NAME": "", "RFM_SYSTEM": ""}
+    monkeypatch.setattr(socket, "getfqdn", lambda name: name)
+    monkeypatch.setattr(socket, "gethostname", lambda: "N0001.hpc.example.edu")
+    assert '"north"' in suite("--show-config=systems/0/name")
+    monkeypatch.setattr(socket, "gethostname", lambda: "x0001.hpc.example.edu")
+    ended = suite("-r", "-n", "stream_local")
+    assert ended.status == UsageError.exit_code
+    assert r"north has n\d{4}(\s|$)." in ended and "Traceback" not in ended
+    assert not list(suite.results.glob("output/*"))
+    # In an allocation too, unless the system is chosen, by the option or by RFM_SYSTEM.
+    suite.variables |= {sites.VARIABLE: "", "SLURM_JOB_ID": "7"}
+    assert suite("-r", "-n", "stream_local").status == UsageError.exit_code
+    assert suite("--system=local:host", "-r", "-n", "stream_local").status == 0
+    suite.variables["RFM_SYSTEM"] = "local:host"
+    assert suite("--dry-run", "-n", "stream_local").status == 0

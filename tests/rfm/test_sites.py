@@ -226,7 +226,7 @@ def test_a_partition_that_is_there_twice(tmp_path):
 def test_a_session_ends_with_the_sentence(suite):
     suite.own_settings("local.py", '"hostnames": [".*"]', '"hostnames": ".*"')
     outcome = suite("-L")
-    assert outcome.status == 1
+    assert outcome.status == InvalidInputError.exit_code
     assert "local.py: systems[local].hostnames: input should be a valid list, not '.*'." in outcome
     assert "Traceback" not in outcome
 

@@ -9,12 +9,14 @@ from site_trees import NODE, USABLE, Tree, environment_of, said, target
 from typer.testing import CliRunner
 
 import inventories
+import site_files
 from fabricheck import __version__
 from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
+from fabricheck.rfm import host
 from fabricheck.run import site_check
-from fabricheck.site import clusters
+from fabricheck.site import clusters, sites
 from fabricheck.site.partitions import choose
 
 
@@ -155,7 +157,7 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(tmp_path / "programs"))
     good = CliRunner().invoke(app, ["site", "check", "local:host"])
     assert good.exit_code == 0, good.output
-    assert f"local:host: {len(names) + 2} ok, 0 missing, 0 not seen." in good.output
+    assert f"local:host: {len(names) + 3} ok, 0 missing, 0 not seen." in good.output
     stray = CliRunner().invoke(app, ["site", "check", "local:host"], env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
     assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login overrides this)")
@@ -165,7 +167,7 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     answer = json.loads(bad.output)
     assert (answer["kind"], answer["because"]) == ("login", "as --login states")
     statuses = [one["status"] for one in answer["partitions"]["local:host"]]
-    assert statuses == ["ok", "missing", *["ok"] * (len(names) - 1)]
+    assert statuses == ["ok", "ok", "missing", *["ok"] * (len(names) - 1)]
 
 
 def test_programs_of_another_folder_need_no_spack(tmp_path, monkeypatch):
@@ -191,3 +193,36 @@ def test_programs_of_another_folder_need_no_spack(tmp_path, monkeypatch):
     ended = CliRunner().invoke(app, ["site", "check", "local:gpu", "--login"])
     assert ended.exit_code == 3
     assert "Spack is not on the PATH" in ended.output
+
+
+@pytest.mark.parametrize(
+    ("system", "patterns", "machine", "status", "says"),
+    [
+        ("lumi", (), "nid005001", "ok", "'nid005001', matches ((ln|uan)"),
+        (
+            "north",
+            [r"n\d+$"],
+            "N1.hpc.example.edu",
+            "ok",
+            r"matches n\d+$ of north as 'N1': a sess",
+        ),
+        ("north", [r"n\d+$"], "x1.hpc", "missing", r"'x1.hpc' or 'x1', matches none of north's"),
+        ("north", [r"n\d+$"], "nid005001", "missing", "of lumi: correct them, or write --system=n"),
+        ("north", ["^$"], "n1", "ok", "--system=north chooses north."),
+        ("local", (), "n1", "ok", "matches .* of local: a session needs no --system."),
+        ("local", (), "nid005001", "ok", "of lumi: --system=local chooses local."),
+    ],
+)
+def test_which_pattern_matches_this_machine(
+    tmp_path, monkeypatch, system, patterns, machine, status, says
+):
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
+    monkeypatch.setattr(host.socket, "getfqdn", lambda name: name)
+    monkeypatch.setattr(host.socket, "gethostname", lambda: machine)
+    if system == "north":
+        site_files.write(tmp_path, system, *patterns)
+        monkeypatch.setenv(sites.VARIABLE, str(tmp_path))
+    target, *_ = choose(system)
+    found = site_check.chosen_by_name(target, site_check.Machine())
+    assert found.status == status
+    assert says in found.says

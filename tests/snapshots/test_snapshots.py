@@ -13,6 +13,7 @@ import os
 import platform
 import re
 import shlex
+import socket
 import time
 import uuid
 from collections.abc import Iterator, Sequence
@@ -389,6 +390,7 @@ def alike(tmp_path, monkeypatch):
         time.tzset()
         monkeypatch.chdir(tmp_path)
         monkeypatch.setattr(platform, "node", lambda: "this-node")
+        monkeypatch.setattr(socket, "gethostname", lambda: "this-node")
         monkeypatch.setattr(uuid, "uuid4", lambda: uuid.UUID(int=4))
         monkeypatch.setattr(figure, "_pen", Undrawn)
         yield datetime.now(UTC).replace(microsecond=0)

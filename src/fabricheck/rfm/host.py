@@ -34,12 +34,25 @@ BYTES_PER_CYCLE = 3 * 64
 def system_name() -> str:
     """Return the host name, a blank, and the site's own name of the system.
 
-    ReFrame selects the system whose patterns match this name from its start. Machines of one vendor
+    The patterns of site files are compared with this name from its start. Machines of one vendor
     name their nodes alike (``uan01``, ``nid001234``), and a login node may be just ``login05``, so
     the name is ``uan01 dardel``.
     """
+    return _with_name_of_site(socket.gethostname())
+
+
+def full_system_name() -> str:
+    """Return the same with the domain that the resolver knows, which may take it seconds."""
+    name = socket.gethostname()
+    full = socket.getfqdn(name)
+    # A resolver may know another name of the machine: localhost.
+    is_full = full.lower().startswith(f"{name.lower()}.")
+    return _with_name_of_site(full if is_full else name)
+
+
+def _with_name_of_site(host: str) -> str:
     found = (os.environ.get(variable, "") for variable in NAMED_BY)
-    return " ".join([socket.gethostname(), *dict.fromkeys(filter(None, found))])
+    return " ".join([host, *dict.fromkeys(filter(None, found))])
 
 
 def results_folder(default: Path) -> Path:

@@ -19,13 +19,14 @@ from typing import Any, Literal
 
 import fabricheck
 from fabricheck.core import checkout
-from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.models import read_model
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.results.settings import numa_balancing
-from fabricheck.site import software
+from fabricheck.rfm import host
+from fabricheck.site import sites, software
 from fabricheck.site.clusters import (
     ALLOCATION,
     COLLECTIVE_TESTS,
@@ -83,13 +84,14 @@ class Machine:
 
     root: the folder with ``proc``, ``sys`` and the site's software. environ: the variables. cores:
     those that this process may use, by the system's index. stated: whether this is a compute node,
-    if the user says so.
+    if the user says so. name: its host name and the site's own name of the system.
     """
 
     root: Path = Path("/")
     environ: Mapping[str, str] = field(default_factory=lambda: dict(os.environ))
     cores: frozenset[int] = field(default_factory=lambda: frozenset(os.sched_getaffinity(0)))
     stated: bool | None = None
+    name: str = field(default_factory=host.system_name)
 
     @property
     def is_compute(self) -> bool:
@@ -183,6 +185,34 @@ module -t list 2>&1
 
 #: ReFrame's name for no module system.
 _NONE = "nomod"
+
+
+def chosen_by_name(target: Target, machine: Machine) -> Finding:
+    """Return whether a session without --system takes this system, and by which pattern."""
+    system, patterns = str(target.system["name"]), target.system["hostnames"]
+    named = f"The name of this machine, {machine.name!r}"
+    try:
+        matched = sites.of_this_machine(machine.name, host.full_system_name, *sites.folders())
+    except UsageError:
+        matched = None
+    except FabricheckError as error:
+        return missing(str(error))
+    if matched is not None and matched.system == system:
+        form = "" if matched.name == machine.name else f" as {matched.name!r}"
+        return ok(
+            f"{named}, matches {matched.pattern} of {system}{form}: a session needs no --system."
+        )
+    short = sites.without_domain(machine.name)
+    also = "" if short == machine.name else f" or {short!r}"
+    if matched is not None and matched.is_by_name:
+        says = f"{named}{also}, matches {matched.pattern} of {matched.system}"
+    elif sites.ANY_HOST in patterns:
+        says = f"{named}{also}, matches the hostnames of no site"
+    else:
+        says = f"{named}{also}, matches none of {system}'s hostnames, {enumerated(patterns)}"
+    if sites.is_chosen_by_name(target.system):
+        return missing(f"{says}: correct them, or write --system={system} for each session.")
+    return ok(f"{says}: --system={system} chooses {system}.")
 
 
 def launching(target: Target, machine: Machine) -> Iterator[Finding]:
@@ -627,6 +657,7 @@ def _as_modelled(model: NodeModel, description: Mapping[str, Any]) -> Iterator[F
 
 def check(target: Target, machine: Machine) -> Iterator[Finding]:
     """Yield what exists, is missing or cannot be seen here, in the order in which to fix it."""
+    yield chosen_by_name(target, machine)
     yield from launching(target, machine)
     for environment in target.environments:
         yield from modules(target, environment, machine)

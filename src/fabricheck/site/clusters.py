@@ -40,6 +40,21 @@ def one_of(variable: str, allowed: Sequence[str]) -> str:
 #: Slurm sets this variable inside an allocation.
 ALLOCATION = "SLURM_JOB_ID"
 
+#: The variables that schedulers set inside an allocation: Slurm, PBS, LSF, Grid Engine and Flux.
+_ALLOCATIONS = (ALLOCATION, "PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID", "FLUX_URI")
+
+
+def allocation() -> str | None:
+    """Return the variable by which this process is in an allocation, as ``SLURM_JOB_ID=7``.
+
+    None in none.
+    """
+    for variable in _ALLOCATIONS:
+        if os.environ.get(variable):
+            return f"{variable}={os.environ[variable]}"
+    return None
+
+
 #: The job option that each variable sets; see docs/reference/site-file.md.
 JOB_OPTIONS = {
     "FABRICHECK_ACCOUNT": "--account={}",

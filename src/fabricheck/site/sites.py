@@ -7,18 +7,20 @@ import functools
 import os
 import re
 import runpy
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field, model_validator
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 from fabricheck.node.fabric import load_fabric
+from fabricheck.site import clusters
 
 SHIPPED = ROOT / "config" / "sites"
 
@@ -36,7 +38,13 @@ OWN_FOLDER = ROOT / "reference_values"
 NO_REFERENCES = ("published_values.yaml", "rules.yaml", "fidelity-*.yaml")
 
 #: The pattern of host names of a system that is for every machine without a system.
-_ANY_HOST = ".*"
+ANY_HOST = ".*"
+
+#: The pattern of host names of a system that only --system chooses.
+_NO_HOST = "^$"
+
+#: A pattern that writes a domain, as ``login\d+\.frontier`` does.
+_WRITES_A_DOMAIN = re.compile(r"\\\.|\[\.\]")
 
 #: The longest quotation of an error in a site file, in characters.
 _LONGEST = 300
@@ -68,7 +76,7 @@ def selected(arguments: Sequence[str]) -> tuple[str, str]:
 def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, Any]]]:
     """Return the merged sections of the site files in some folders.
 
-    Systems that match any host name come last: ReFrame selects the first match, as `system_of`.
+    Systems that match any host name come last.
 
     :param where: by default those of `folders`.
     :param system: the only system to return; where the file of that name has it, no other is read.
@@ -78,11 +86,7 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
     :raises NotFoundError: without one of the folders, and without the system.
     """
     where = where or tuple(folders())
-    for folder in where:
-        if not folder.is_dir():
-            raise NotFoundError(
-                f"There is no folder of sites {folder}: change to the root of the repository."
-            )
+    _require(where)
     sections: dict[str, list[dict[str, Any]]] = {}
     defined: dict[str, Path] = {}
     for file in files(*where) if system is None else [_file_of(system, *where)]:
@@ -101,8 +105,17 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
         raise InvalidInputError(
             f"There is no site file with a system in {enumerated(map(str, where))}."
         )
-    sections["systems"].sort(key=lambda system: _ANY_HOST in system["hostnames"])
+    sections["systems"].sort(key=lambda system: ANY_HOST in system["hostnames"])
     return sections
+
+
+def _require(where: Sequence[Path]) -> None:
+    for folder in where:
+        if not folder.is_dir():
+            raise NotFoundError(
+                f"There is no folder of sites {folder}: change to the root of the repository, or "
+                f"correct {VARIABLE}."
+            )
 
 
 def _file_of(system: str, *where: Path) -> Path:
@@ -116,33 +129,143 @@ def _file_of(system: str, *where: Path) -> Path:
     raise NotFoundError(f"There is no site {system!r}; the sites are {listed(sorted(set(known)))}.")
 
 
-def system_of(machine: str, *where: Path) -> str | None:
-    """Return the name of a machine's system, from the first folder that has one; None without any.
+@dataclass(frozen=True)
+class Match:
+    """Why a machine is of a system: a pattern of its site file, and the name that it matches.
+
+    name: that of the machine as it was given, or without its domain. folder: that of the site file.
+    """
+
+    system: str
+    pattern: str
+    name: str
+    folder: Path
+
+    @property
+    def is_by_name(self) -> bool:
+        """Whether the pattern is for some machines, and not for every one."""
+        return self.pattern != ANY_HOST
+
+
+def without_domain(machine: str) -> str:
+    """Return a machine's name with its host name short: ``n0001.hpc.example.edu`` is ``n0001``."""
+    host, blank, of_the_site = machine.partition(" ")
+    return f"{host.partition('.')[0]}{blank}{of_the_site}"
+
+
+def match(machine: str, *where: Path) -> Match | None:
+    """Return the system of a machine and its pattern, from the first folder that has one.
+
+    Case is ignored. A pattern that writes no domain is also compared with the short host name; one
+    that writes a domain is not, since ``ln5.example.org`` is not the ``ln5`` of LUMI. A match of
+    the name as it is given counts before one of the short name.
 
     :param machine: its host name and the site's own name, as ``uan01 dardel``.
+    :returns: a system for every machine where no other one matches; None without any.
     :raises InvalidInputError: for a site file as `gather` does; and when host names of two systems
         in one folder match the machine, with both names.
+    :raises NotFoundError: without one of the folders.
     """
-    systems = [[system for file in files(folder) for system in read(file).get("systems", [])]
-               for folder in where]  # fmt: skip
-    for here in systems:
-        found = [system["name"] for system in here if _matches(system, machine)]
-        if len(found) > 1:
+    _require(where)
+    systems = {folder: _systems(folder) for folder in where}
+    for folder, in_folder in systems.items():
+        named = [_named(system, machine, folder) for system in in_folder]
+        matches = [each for each in named if each is not None]
+        matches = [each for each in matches if each.name == machine] or matches
+        if len(matches) > 1:
             raise InvalidInputError(
-                f"The machine '{machine}' is both {enumerated(found)} by the hostnames of their "
-                "site files: name one, as in --system, or correct the patterns."
+                f"The machine '{machine}' is both "
+                f"{enumerated(each.system for each in matches)} by the hostnames of their site "
+                "files: name one, as in --system, or correct the patterns."
             )
-        if found:
-            return str(found[0])
-    every = (
-        system["name"] for here in systems for system in here if _ANY_HOST in system["hostnames"]
+        if matches:
+            return matches[0]
+    for folder, in_folder in systems.items():
+        for system in in_folder:
+            if ANY_HOST in system["hostnames"]:
+                return Match(system["name"], ANY_HOST, machine, folder)
+    return None
+
+
+def is_chosen_by_name(system: Mapping[str, Any]) -> bool:
+    """Whether a system has host names of its own: neither of every machine nor of none."""
+    return not {ANY_HOST, _NO_HOST}.intersection(system["hostnames"])
+
+
+def system_of(machine: str, *where: Path) -> str | None:
+    """Return the name of a machine's system, as `match` does; None without any."""
+    matched = match(machine, *where)
+    return None if matched is None else matched.system
+
+
+def of_this_machine(machine: str, full_name: Callable[[], str], *where: Path) -> Match:
+    """Return the system of a session that names none, and its pattern.
+
+    :param machine: as in `match`.
+    :param full_name: gives the name with the domain that the resolver knows. It is called only
+        where the session would be refused, because a resolver may take seconds.
+    :raises InvalidInputError: as `match`.
+    :raises UsageError: where another system was meant than the one for every machine: site files
+        were named (FABRICHECK_SITES), or there is an allocation.
+    """
+    matched = match(machine, *where)
+    if matched is not None and _is_meant(matched):
+        return matched
+    full = full_name()
+    matched = match(full, *where)
+    if matched is not None and _is_meant(matched):
+        return matched
+    raise UsageError(_no_match(machine, full, *where))
+
+
+def _is_meant(matched: Match) -> bool:
+    """Whether a system was meant: by its name, or because nothing says that another one was."""
+    named = os.environ.get(VARIABLE)
+    if matched.is_by_name or (named and matched.folder == Path(named)):
+        return True
+    return not named and clusters.allocation() is None
+
+
+def _no_match(machine: str, full: str, *where: Path) -> str:
+    """Compose why a session needs --system: the machine's names, and the patterns of the sites."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        where = (Path(named),)
+        what = f"No site file in {named}"
+        remedy = "Correct its pattern"
+    else:
+        what = f"This session is in an allocation ({clusters.allocation()}), but no site file"
+        remedy = f"Name the folder of your site file in {VARIABLE}"
+    names = dict.fromkeys((machine, without_domain(machine), full))
+    patterns = [
+        f"{system['name']} has {enumerated(system['hostnames'])}"
+        for folder in where
+        for system in _systems(folder)
+        if ANY_HOST not in system["hostnames"]
+    ]
+    return (
+        f"{what} has a pattern in hostnames that matches this machine, "
+        f"{enumerated(map(repr, names), last='or')}. {remedy}, or choose a system, as by "
+        "--system=local:gpu for this machine's GPUs or --system=local for its memory and a "
+        f"simulated node. The patterns: {listed(patterns, separator='; ') or 'none'}."
     )
-    return next(every, None)
 
 
-def _matches(system: Mapping[str, Any], machine: str) -> bool:
-    patterns = system["hostnames"]
-    return _ANY_HOST not in patterns and any(re.match(pattern, machine) for pattern in patterns)
+def _systems(folder: Path) -> list[dict[str, Any]]:
+    return [system for file in files(folder) for system in read(file).get("systems", [])]
+
+
+def _named(system: Mapping[str, Any], machine: str, folder: Path) -> Match | None:
+    """Return how a system's patterns match a machine; None for one that is for every machine."""
+    if ANY_HOST in system["hostnames"]:
+        return None
+    short = without_domain(machine)
+    for pattern in system["hostnames"]:
+        names = [machine] if _WRITES_A_DOMAIN.search(pattern) else [machine, short]
+        for name in names:
+            if re.match(pattern, name, re.IGNORECASE):
+                return Match(system["name"], pattern, name, folder)
+    return None
 
 
 def read(file: Path) -> dict[str, list[dict[str, Any]]]:

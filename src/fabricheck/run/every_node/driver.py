@@ -412,7 +412,10 @@ def is_joined(given: Sequence[str]) -> bool:
     if not system:
         # Where it is refused, the sessions were, and said so.
         with contextlib.suppress(FabricheckError):
-            system = sites.system_of(host.system_name(), *sites.folders()) or ""
+            matched = sites.of_this_machine(
+                host.system_name(), host.full_system_name, *sites.folders()
+            )
+            system = matched.system
     return any(
         "several_nodes" in partition.get("features", [])
         for name, partition in partitions.named(partitions.read_site(system)[0])

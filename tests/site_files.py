@@ -1,0 +1,18 @@
+"""Site files of tests, of which only the name and the host names matter."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+
+def write(folder: Path, name: str, *hostnames: str) -> None:
+    """Write a site file of one system, whose partition is a plain machine."""
+    extras = {"physical_bounds": {"GB/s": {"value": 1.0, "origin": "derived", "how": "a test"}}}
+    partition = {"name": "cpu", "scheduler": "local", "launcher": "local", "environs": [name],
+                 "devices": [{"type": "cpu", "arch": "x86", "num_devices": 1}],
+                 "extras": extras}  # fmt: skip
+    system = {"name": name, "hostnames": list(hostnames), "partitions": [partition]}
+    programs = {"runtime": "host", "programs": "/opt/bin", "build_command": "make build"}
+    environment = {"name": name, "target_systems": [name], "extras": programs}
+    site = {"systems": [system], "environments": [environment]}
+    (folder / f"{name}.py").write_text(f"site_configuration = {site}")
