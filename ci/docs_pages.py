@@ -36,7 +36,7 @@ from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
 from fabricheck.judge.verdict import rules
 from fabricheck.references.stated import References
-from fabricheck.results import table
+from fabricheck.results import log_lines, table
 from fabricheck.site import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -335,6 +335,11 @@ def rules_of(_: str) -> str:
     return "\n".join(rules.table()) + "\n"
 
 
+def lines_of(_: str) -> str:
+    """Return the table of the lines of logs."""
+    return "\n".join(log_lines.table()) + "\n"
+
+
 def sets_of(_: str) -> str:
     """Return the sets with what they show, and the checks that each adds."""
     lines = []
@@ -452,6 +457,7 @@ TABLES = {
     "published values:": published,
     "rounds of": rounds_of,
     "rules of": rules_of,
+    "lines of": lines_of,
     "sets of": sets_of,
     "site": site_of,
     "words of a site:": site_words,

@@ -13,8 +13,8 @@ namespace fs = std::filesystem;
 namespace {
 
 /// The kind of a line of the kernel's log, and its address; "" if it is left out.
-std::string kind(const std::string& text) {
-  const auto lines = kernel_log("3,7,100,-;" + text + "\n", 0, {"0000:c1:00.0"});
+std::string kind(const std::string& text, const std::string& priority = "6") {
+  const auto lines = kernel_log(priority + ",7,100,-;" + text + "\n", 0, {"0000:c1:00.0"});
   if (lines.empty()) {
     return "";
   }
@@ -23,31 +23,57 @@ std::string kind(const std::string& text) {
          (address.is_null() ? "" : " " + address.get<std::string>());
 }
 
+/// The row of the table that a line of the kernel's log matches; "" if it has none or is left out.
+std::string row(const std::string& text) {
+  const auto lines = kernel_log("6,7,100,-;" + text + "\n", 0, {});
+  return lines.empty() ? "" : lines[0].value("row", "");
+}
+
+std::string xid(const std::string& rest) { return "NVRM: Xid (PCI:0000:41:00): " + rest; }
+
+/// A line of Xid 74 with these registers.
+std::string xid_74(const std::string& registers) {
+  return xid("74, pid='<unknown>', name=<unknown>, NVLink: fatal error detected on link 4(" +
+             registers + ")");
+}
+
 }  // namespace
 
 TEST_CASE("a line of the kernel's log names hardware, or what a program may cause as well") {
-  for (const int number : {48, 64, 74, 79, 94, 95, 140, 171, 172}) {
-    CHECK(kind("NVRM: Xid (PCI:0000:41:00): " + std::to_string(number) + ", pid=1, name=x") ==
-          "hardware 0000:41:00.0");
+  for (const int number : {48, 64, 79, 95, 140, 171, 172}) {
+    CHECK(kind(xid(std::to_string(number) + ", pid=1, name=x")) == "hardware 0000:41:00.0");
   }
-  for (const int number : {13, 31, 43, 45, 7, 480, 109, 63, 92}) {
-    CHECK(kind("NVRM: Xid (PCI:0000:41:00): " + std::to_string(number) + ", pid=1, name=x") ==
-          "unclear 0000:41:00.0");
+  for (const int number : {13, 31, 43, 45, 7, 480, 109, 119, 63, 92, 94, 74, 154}) {
+    CHECK(kind(xid(std::to_string(number) + ", pid=1, name=x")) == "unclear 0000:41:00.0");
   }
   CHECK(kind("NVRM: GPU 0000:41:00.0: GPU has fallen off the bus.") == "hardware 0000:41:00.0");
   const std::string amdgpu = "amdgpu 0000:c1:00.0: amdgpu: ";
-  for (const auto* text : {"socket: 0, die: 0, 2 new uncorrectable hardware errors detected in umc "
-                           "block",
-                           "{3}poison is consumed by client 12, kick off gpu reset flow",
-                           "RAS poison consumption, fall back to gpu reset flow: client id 27",
-                           "Uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
-                           "device lost from bus!"}) {
+  for (const auto* text :
+       {"socket: 0, die: 0, 2 new uncorrectable hardware errors detected in umc "
+        "block",
+        "{3}poison is consumed by client 12, kick off gpu reset flow",
+        "RAS poison consumption, fall back to gpu reset flow: client id 27",
+        "Uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
+        "{1}uncorrectable hardware error(ERREVENT_ATHUB_INTERRUPT) detected!",
+        "{7} socket: 0, die: 0, 1 new uncorrectable hardware errors detected in "
+        "umc block",
+        "{7} socket: 0, die: 0, 1 new poison consumption detected in gfx block",
+        "{1}[Hardware Error]: ACA[01/02].STATUS=0xbaa000000000080b",
+        "{1}[Hardware Error]: aca entry[00].STATUS=0xbaa000000000080b",
+        "RAS records:260 exceed threshold:256", "Saved bad pages 256 reaches threshold value 256",
+        "device lost from bus!"}) {
     CHECK_MESSAGE(kind(amdgpu + text) == "hardware 0000:c1:00.0", text);
   }
-  for (const auto* text : {"2 uncorrectable hardware errors detected in umc block",
-                           "[gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:32769)",
-                           "ring sdma0 timeout, signaled seq=3, emitted seq=5", "GPU reset begin!",
-                           "GPU reset(2) succeeded!"}) {
+  for (const auto* text :
+       {"2 uncorrectable hardware errors detected in umc block",
+        "[gfxhub0] no-retry page fault (src_id:0 ring:0 vmid:8 pasid:32769)",
+        "ring sdma0 timeout, signaled seq=3, emitted seq=5", "GPU reset begin!",
+        "{2}socket: 0, die: 0, 1 new deferred hardware errors detected in umc "
+        "block",
+        "{2}socket: 0, die: 0, 3 uncorrectable hardware errors detected in total "
+        "in umc block",
+        "{2}Poison is created", "{1}[Hardware Error]: ACA[01/02].STATUS=0x98000800003e0000",
+        "{1}[Hardware Error]: ACA[01/02].STATUS=0xb800100000000000", "GPU reset(2) succeeded!"}) {
     CHECK_MESSAGE(kind(amdgpu + text) == "unclear 0000:c1:00.0", text);
   }
   for (const auto* text : {"0 new uncorrectable hardware errors detected in umc block",
@@ -63,10 +89,59 @@ TEST_CASE("a line of the kernel's log names hardware, or what a program may caus
   CHECK(kind("[Hardware Error]: Uncorrected, software restartable error.") == "hardware");
   CHECK(kind("[Hardware Error]: System Fatal error.") == "hardware");
   CHECK(kind("EDAC MC0: 1 UE on mc#0csrow#1channel#0") == "hardware");
-  CHECK(kind("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Fatal, Link 46") != "unclear");
+  CHECK(kind("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 23001, Fatal, Link 46") ==
+        "hardware 0000:c1:00.0");
+  CHECK(kind("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 20034, Fatal, Link 30 LTSSM Fault Up") ==
+        "unclear 0000:c1:00.0");
+  CHECK(kind("nvidia-nvswitch3: SXid (PCI:0000:c1:00.0): 12028, Non-fatal, Link 32") ==
+        "unclear 0000:c1:00.0");
   CHECK(kind("[Hardware Error]: Corrected error, no action required.").empty());
   CHECK(kind("mce: [Hardware Error]: Machine check events logged").empty());
   CHECK(kind("eth0: link up").empty());
+}
+
+TEST_CASE("Xid 74 names hardware by the bits of its registers") {
+  CHECK(row(xid_74("0x10, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0")) == "xid-74-parity");
+  CHECK(row(xid_74("0x0, 0x0, 0x40, 0x0, 0x0, 0x0, 0x0")) == "xid-74-parity");
+  CHECK(row(xid_74("0x0, 0x0, 0x0, 0x0, 0x10000000, 0x0, 0x0")) == "xid-74-parity");
+  CHECK(row(xid_74("0x100100, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0")) == "xid-74-connection");
+  CHECK(row(xid_74("0x300000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0")) == "xid-74-marginal");
+  for (const auto* secondary : {
+           "0x100000, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0",  // bit 20
+           "0x2, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0",
+           "0x40800001, 0x0, 0x0, 0x0, 0x0, 0x0, 0x0",
+           "0x0, 0x10, 0x0, 0x70000, 0x100000, 0x10, 0x10",
+           "0x0",
+           "",
+       }) {
+    CHECK_MESSAGE(row(xid_74(secondary)) == "xid-74", secondary);
+  }
+  CHECK(row(xid_74("0x100000, 0x0, 0x1")) == "xid-74-parity");  // cut short
+}
+
+TEST_CASE("a line has the row of what its Xid or its text says") {
+  CHECK(row(xid("94, pid=1, name=x, Contained: SM (0x1). RST: No, D-RST: No")) == "xid-94");
+  CHECK(row(xid("149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)")) == "xid-149-150-fatal");
+  CHECK(row(xid("145, RLW_TAGSTATE Fatal XC0 i0 Link 13 (0x02)")) == "xid-144-146-fatal");
+  CHECK(row(xid("145, RLW_RXPIPE Nonfatal XC0 i0 Link 13 (0x02)")) == "xid-144-150");
+  const std::string changed = "154, GPU recovery action changed from 0x0 (None) to ";
+  CHECK(row(xid(changed + "0x1 (GPU Reset Required)")) == "xid-154-reset");
+  CHECK(row(xid(changed + "0x2 (Node Reboot Required)")) == "xid-154-node");
+  CHECK(row(xid(changed + "0x2 (OS Reboot)")) == "xid-154-node");
+  CHECK(row(xid(changed + "0x4 (Drain and Reset)")) == "xid-154-drain-reset");
+  CHECK(row(xid("154, GPU recovery action changed from 0x1 (GPU Reset Required) to 0x0 (None)")) ==
+        "xid-154-none");
+  CHECK(row(xid("45, pid=1, name=x, Ch 00000001 caused by previous Xid 149")) == "xid-45");
+  CHECK(row(xid("9999, something new")) == "xid-other");
+}
+
+TEST_CASE("an error of an accelerator's driver is kept though no row has it") {
+  const std::string text = "amdgpu 0000:c1:00.0: amdgpu: a sentence of a later driver";
+  CHECK(kind(text, "3") == "unclear 0000:c1:00.0");
+  CHECK(kind(text, "11") == "unclear 0000:c1:00.0");  // an error of another facility
+  CHECK(kind(text, "4").empty());
+  CHECK(kind("nvme 0000:61:00.0: I/O error", "3").empty());
+  CHECK(row(text).empty());
 }
 
 TEST_CASE("a fatal error of PCIe is that of an accelerator if it names one") {
@@ -76,6 +151,9 @@ TEST_CASE("a fatal error of PCIe is that of an accelerator if it names one") {
         "hardware 0000:c1:00.0");
   CHECK(kind("nvme 0000:61:00.0: PCIe Bus Error: severity=Uncorrected (Fatal), type=x") ==
         "unclear 0000:61:00.0");
+  CHECK(
+      kind("pcieport 0000:80:01.1: AER: Multiple Uncorrectable (Non-Fatal) error message received "
+           "from 0000:82:00.0") == "unclear 0000:80:01.1");
   CHECK(kind("amdgpu 0000:c1:00.0: PCIe Bus Error: severity=Corrected, type=Data Link").empty());
 }
 

@@ -269,8 +269,7 @@ def aborted(folder: Path, after: Mapping[str, Any], **aftermath: Any) -> Said:
     """
     state = factories.state([factories.device_state(0)], [factories.device_state(0, **after)])
     state["before"]["host"]["pci_functions"] = [factories.pci_function(0x41)]
-    nothing = {"pci_functions": None, "kernel_log": None, "runtime_log": [], "absent": []}
-    own = factories.on_h200(1, state=state, aftermath={"exit_code": 134} | nothing | aftermath)
+    own = factories.on_h200(1, state=state, aftermath=factories.aftermath(**aftermath))
     running = {"exit_code": None, "status": "running", "message": None}
     own |= {"complete": False, "finished": None, "outcome": running}
     return one_document(folder, made.failed("sanity", "ended", job_exitcode=134), own)

@@ -81,7 +81,7 @@ def test_the_last_words_of_a_runtime_name_hardware_or_not(aborted, aftermath, wo
     aftermath(134, errors=f"stream: a table\n{words}")
     found = load(aborted)
     assert [one["text"] for one in found["aftermath"]["runtime_log"]] == [words.rstrip()]
-    assert len(state.hardware_log(found)) == hardware
+    assert [each.kind == "hardware" for each in state.logged(found)] == [hardware]
 
 
 def test_the_log_of_the_kernel_is_read_from_the_start_of_the_program_on(
@@ -96,9 +96,11 @@ def test_the_log_of_the_kernel_is_read_from_the_start_of_the_program_on(
     aftermath(134, "--kernel-log", str(log))
     found = load(aborted)
     assert [one["kind"] for one in found["aftermath"]["kernel_log"]] == ["hardware", "unclear"]
-    assert state.hardware_log(found) == [
-        {"kind": "hardware", "pci_address": "0000:41:00.0", "text": xid}
-    ]
+    first, second = state.logged(found)
+    assert (first.kind, first.row, first.device, first.text) == (
+        "hardware", "xid-79", "0000:41:00.0", xid,
+    )  # fmt: skip
+    assert (second.kind, second.row) == ("unclear", "xid-restart-app")
 
 
 def test_what_cannot_be_read_has_its_reason(aborted, aftermath, tmp_path):

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.results import state
+from fabricheck.core import vocabulary
+from fabricheck.results import log_lines, state
 from fabricheck.results.document import load, parse
 
 
@@ -333,12 +334,6 @@ def on_bus(before, after=None, **changes):
     return parse(json.dumps(built))
 
 
-def aftermath(**changes):
-    """Build what another process saw after a program that aborted."""
-    nothing = {"pci_functions": None, "kernel_log": None, "runtime_log": [], "absent": []}
-    return {"exit_code": 134} | nothing | changes
-
-
 BOTH = [factories.pci_function(0x41), factories.pci_function(0x42)]
 
 
@@ -380,8 +375,9 @@ def test_where_the_bus_is_unknown_nothing_lacks():
 
 
 def test_without_any_device_all_of_the_vendor_lack():
-    built = factories.on_h200(number=0, aftermath=aftermath(pci_functions=BOTH), series=[],
-                              complete=False, outcome=NO_DEVICE)  # fmt: skip
+    seen = factories.aftermath(pci_functions=BOTH)
+    built = factories.on_h200(number=0, aftermath=seen, series=[], complete=False,
+                              outcome=NO_DEVICE)  # fmt: skip
     del built["state"]
     assert state.undriven_functions(parse(json.dumps(built))) == BOTH
 
@@ -393,21 +389,76 @@ def test_an_accelerator_that_pci_does_not_show_any_more_is_lost():
     assert not state.lost_functions(on_bus(BOTH))
     assert state.lost_functions(on_bus(BOTH, BOTH[:1])) == BOTH[1:]
     # The aftermath is the later one of both.
-    later = on_bus(BOTH, aftermath=aftermath(pci_functions=[]))
+    later = on_bus(BOTH, aftermath=factories.aftermath(pci_functions=[]))
     assert state.lost_functions(later) == BOTH
-    assert not state.lost_functions(on_bus(BOTH, aftermath=aftermath()))
+    assert not state.lost_functions(on_bus(BOTH, aftermath=factories.aftermath()))
 
 
-def test_only_lines_that_name_hardware_are_those_of_hardware():
-    lines = [
-        {"kind": kind, "pci_address": None, "text": f"{kind} of {source}"}
-        for source in ("kernel", "runtime")
-        for kind in ("hardware", "unclear")
+def line(text, kind="unclear", address=None, **row):
+    return {"kind": kind, "pci_address": address, "text": text} | row
+
+
+def logged(*lines):
+    """Return the sentences on lines of the kernel's log on a node of two H200."""
+    built = on_bus(BOTH, aftermath=factories.aftermath(kernel_log=list(lines)))
+    return said(state.logged(built))
+
+
+def test_what_a_log_says_has_its_device_its_meaning_and_the_action_of_the_vendor():
+    assert logged(
+        line("NVRM: Xid (PCI:0000:41:00): 48", "hardware", "0000:41:00.0", row="xid-48")
+    ) == [
+        "A log of node node1 names hardware of device 0 (0000:41:00.0): "
+        "an uncorrectable memory error (NVIDIA's action: reset the device): "
+        '"NVRM: Xid (PCI:0000:41:00): 48".'
     ]
-    found = aftermath(kernel_log=lines[:2], runtime_log=lines[2:])
-    assert state.hardware_log(on_bus(BOTH, aftermath=found)) == [lines[0], lines[2]]
-    assert not state.hardware_log(on_bus(BOTH, aftermath=aftermath()))
-    assert not state.hardware_log(on_bus(BOTH))
+    assert logged(line("[Hardware Error]: x", "hardware", row="mce")) == [
+        "A log of node node1 names hardware: an uncorrected error of processor or host memory: "
+        '"[Hardware Error]: x".'
+    ]
+    assert logged(line("NVRM: Xid (PCI:0019:01:00): 9999", "unclear", "0019:01:00.0")) == [
+        "A log of node node1 has a line on 0019:01:00.0, no evidence by itself: "
+        'a line of unknown meaning: "NVRM: Xid (PCI:0019:01:00): 9999".'
+    ]
+
+
+def test_lines_of_hardware_come_first_and_alike_ones_are_counted():
+    found = logged(
+        line("first of 31", row="xid-restart-app"),
+        line("off the bus", "hardware", row="xid-79"),
+        line("second of 31", row="xid-restart-app"),
+    )
+    assert "off the bus" in found[0] and found[1].endswith('first of 31" and 1 more.')
+    assert len(found) == 2
+
+
+def test_older_lines_on_hardware_stay_apart_though_they_have_no_row():
+    assert len(logged(line("one", "hardware"), line("other", "hardware"))) == 2
+
+
+def test_a_line_is_quoted_without_control_characters_and_cut():
+    (found,) = logged(line("\x1b[2J\u202e" + 300 * "x", row="xid-other"))
+    assert '"\\x1b[2J\\u202exxx' in found and "xxx..." in found and len(found) < 400
+
+
+def test_what_a_runtime_wrote_is_told_and_nothing_without_an_aftermath():
+    built = on_bus(BOTH, aftermath=factories.aftermath(runtime_log=[line("HW Exception")]))
+    assert "HW Exception" in said(state.logged(built))[0]
+    assert not state.logged(on_bus(BOTH, aftermath=factories.aftermath()))
+    assert not state.logged(on_bus(BOTH))
+
+
+def test_each_row_of_the_table_has_a_source_and_known_words():
+    rows = log_lines.rows().values()
+    assert {row.kind for row in rows} | {row.of_accelerator for row in rows} == {
+        "hardware",
+        "unclear",
+    }
+    for row in rows:
+        assert row.source[1].startswith("https://")
+        assert row.meaning or row.name == "xid-other"
+        assert row.action is None or (row.vendor and row.action in vocabulary.LOG_ACTIONS)
+    assert len(log_lines.table()) == len(rows) + 2
 
 
 RUNNING = {"exit_code": None, "status": "running", "message": None}

@@ -45,7 +45,7 @@ def test_the_partial_document_of_an_aborted_program_has_an_aftermath(aborted):
     outcome, document = aborted(f'exec "{BUILT}/aftermath" "$@"')
     assert document["outcome"]["status"] == "running"
     assert document["aftermath"]["exit_code"] == 134
-    assert [one["kind"] for one in state.hardware_log(document)] == ["hardware"]
+    assert [logged.kind for logged in state.logged(document)] == ["hardware"]
     assert document["state"]["after"] is not None
     assert "there is no program" not in outcome
 

@@ -119,6 +119,17 @@ OF_A_CHECK = {
         factories.killed_document(),
         "was killed, or is still running",
     ),
+    "log-line": (
+        {},
+        factories.on_h200(
+            aftermath=factories.aftermath(
+                kernel_log=[
+                    {"kind": "unclear", "pci_address": None, "text": "Xid 94", "row": "xid-94"}
+                ]
+            )
+        ),
+        "A log of node node1 has a line, no evidence by itself: a contained memory error",
+    ),
     "cancelled": (
         made.failed("sanity", "its job was cancelled", "EndedBySchedulerError"),
         factories.killed_document(),

@@ -5,12 +5,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <list>
 #include <optional>
 #include <sstream>
 #include <stdexcept>
 #include <utility>
 
+#include "aftermath/lines.hpp"
 #include "harness/device_reading.hpp"
 #include "harness/vocabulary.hpp"
 
@@ -21,6 +23,9 @@ using nlohmann::json;
 
 constexpr std::size_t kMostLines = 50;     ///< of one kind: a broken device logs thousands
 constexpr std::size_t kLongestText = 300;  ///< bytes of a line
+
+constexpr unsigned kPriorities = 8;  ///< of a record, below its facility
+constexpr unsigned kError = 3;       ///< the priority of an error; lower ones are worse
 
 /// By POSIX with GNU's \b, \s and \S: std::regex takes ten times as long to compile.
 class Pattern {
@@ -43,71 +48,84 @@ class Pattern {
   regex_t compiled_;
 };
 
-using Patterns = std::list<std::pair<Pattern, const char*>>;
-
-/// The first that is found in a line decides.
-const Patterns& kernel_patterns() {
-  static const Patterns all = [] {
-    Patterns patterns;
-    for (
-        const auto& [text, kind] : {
-            std::pair(R"(NVRM: Xid \([^)]*\): (48|64|74|79|94|95|140|171|172)\b)",
-                      log_kind::hardware),
-            std::pair(R"(NVRM: .*has fallen off the bus)", log_kind::hardware),
-            std::pair(R"(NVRM: Xid )", log_kind::unclear),
-            // A mere query of the counters logs totals, without "new", and their being zero.
-            std::pair(R"(amdgpu.* [1-9][0-9]* new uncorrectable hardware errors? detected)",
-                      log_kind::hardware),
-            std::pair(R"(amdgpu.*(poison is consumed|RAS poison consumption))", log_kind::hardware),
-            std::pair(R"(amdgpu.*ncorrectable hardware error ?\()", log_kind::hardware),
-            std::pair(R"(amdgpu.*device lost from bus)", log_kind::hardware),
-            std::pair(
-                R"(amdgpu.*(page fault|ring \S+ timeout|GPU reset|[Rr]eset\b.*(begin|succe|fail)))",
-                log_kind::unclear),
-            std::pair(R"(amdgpu.* [1-9][0-9]* uncorrectable hardware errors? detected)",
-                      log_kind::unclear),
-            std::pair(R"(nvidia-nvswitch[0-9]+: SXid .*\bFatal)", log_kind::hardware),
-            std::pair(
-                R"(\[Hardware Error\].*(Machine Check Exception|Uncorrected( error|,)|System Fatal error))",
-                log_kind::hardware),
-            std::pair(R"(\[Hardware Error\].*event severity: fatal)", log_kind::hardware),
-            std::pair(R"(\[Hardware Error\].*event severity: recoverable)", log_kind::unclear),
-            std::pair(R"(EDAC \S+: [1-9][0-9]* UE\b)", log_kind::hardware),
-            std::pair(R"((AER|PCIe Bus Error): .*Uncorrect(ed|able) \(Fatal\))", log_kind::unclear),
-        }) {
-      patterns.emplace_back(text, kind);
-    }
-    return patterns;
-  }();
-  return all;
-}
-
-/// Of ROCr, verified in its handlers of exceptions and of memory faults.
-const Patterns& runtime_patterns() {
-  static const Patterns all = [] {
-    Patterns patterns;
-    for (const auto& [text, kind] : {
-             std::pair(R"(HW Exception by GPU node-[0-9]+ .*reason ?:\s*ECC)", log_kind::hardware),
-             std::pair(R"(Memory access fault by GPU node-[0-9]+ .*Reason: [DS]RAM ECC failure)",
-                       log_kind::hardware),
-             std::pair(R"((HW Exception|Memory access fault) by GPU node-[0-9]+)",
-                       log_kind::unclear),
-         }) {
-      patterns.emplace_back(text, kind);
-    }
-    return patterns;
-  }();
-  return all;
-}
-
-const char* kind_of(const std::string& line, const Patterns& patterns) {
-  for (const auto& [pattern, kind] : patterns) {
-    if (pattern.find(line.c_str())) {
-      return kind;
+/// A row of the table of lines (src/fabricheck/core/log_lines.json).
+class Row {
+ public:
+  explicit Row(const json& row)
+      : pattern_(row["pattern"].get<std::string>().c_str()),
+        name_(row["name"]),
+        kind_(row["kind"]),
+        kind_of_accelerator_(row.value("of_accelerator", kind_)) {
+    const auto registers = row.value("registers", json::object());
+    for (const auto& [number, bits] : registers.items()) {
+      std::uint64_t mask = 0;
+      for (const auto& bit : bits) {
+        mask |= std::uint64_t{1} << bit.get<int>();
+      }
+      masks_.emplace_back(std::stoul(number), mask);
     }
   }
-  return nullptr;
-}
+
+  /// Whether a line has the pattern and, where the row names bits of registers, one of these.
+  [[nodiscard]] bool matches(const std::string& line) const {
+    if (!pattern_.find(line.c_str())) {
+      return false;
+    }
+    if (masks_.empty()) {
+      return true;
+    }
+    const auto registers = registers_in(line);
+    return std::any_of(masks_.begin(), masks_.end(), [&registers](const auto& mask) {
+      return mask.first <= registers.size() && (registers[mask.first - 1] & mask.second) != 0;
+    });
+  }
+  [[nodiscard]] const std::string& name() const { return name_; }
+  /// What the line says of a device, where it names an accelerator or not.
+  [[nodiscard]] const std::string& kind(bool of_accelerator) const {
+    return of_accelerator ? kind_of_accelerator_ : kind_;
+  }
+
+ private:
+  /// The registers in a line, as in "link 4(0x100000, 0x0, 0x0)".
+  static std::vector<std::uint64_t> registers_in(const std::string& line) {
+    std::vector<std::uint64_t> found;
+    const char* next = std::strstr(line.c_str(), "(0x");
+    while (next != nullptr) {
+      char* end = nullptr;
+      found.push_back(std::strtoull(next + 1, &end, 16));
+      next = *end == ',' ? end : nullptr;
+    }
+    return found;
+  }
+
+  Pattern pattern_;
+  std::string name_;
+  std::string kind_;
+  std::string kind_of_accelerator_;
+  std::vector<std::pair<std::size_t, std::uint64_t>>
+      masks_;  ///< by the number of a register, from 1
+};
+
+/// The rows of one kind of log, "kernel" or "runtime".
+class Rows {
+ public:
+  explicit Rows(const char* log) {
+    const auto table = json::parse(kLogLines);
+    for (const auto& row : table[log]) {
+      rows_.emplace_back(row);
+    }
+  }
+
+  /// The first row that a line matches; null if there is none.
+  [[nodiscard]] const Row* find(const std::string& line) const {
+    const auto row = std::find_if(rows_.begin(), rows_.end(),
+                                  [&line](const Row& each) { return each.matches(line); });
+    return row == rows_.end() ? nullptr : &*row;
+  }
+
+ private:
+  std::list<Row> rows_;
+};
 
 /// The PCI addresses in a line, with their function; NVIDIA's driver leaves it out.
 std::vector<std::string> addresses_in(const std::string& line) {
@@ -126,13 +144,20 @@ std::vector<std::string> addresses_in(const std::string& line) {
 /// The lines of a log, at most so many of a kind.
 class Lines {
  public:
-  void add(const char* kind, const std::optional<std::string>& address, const std::string& text) {
-    auto& number = std::string(kind) == log_kind::hardware ? hardware_ : others_;
-    if (++number <= kMostLines) {
-      lines_.push_back({{"kind", kind},
-                        {"pci_address", address ? json(*address) : json(nullptr)},
-                        {"text", text.substr(0, kLongestText)}});
+  /// `row`: the name of the line's row in the table; empty if it has none.
+  void add(const std::string& kind, const std::string& row,
+           const std::optional<std::string>& address, const std::string& text) {
+    auto& number = kind == log_kind::hardware ? hardware_ : others_;
+    if (++number > kMostLines) {
+      return;
     }
+    json line{{"kind", kind},
+              {"pci_address", address ? json(*address) : json(nullptr)},
+              {"text", text.substr(0, kLongestText)}};
+    if (!row.empty()) {
+      line["row"] = row;
+    }
+    lines_.push_back(line);
   }
   [[nodiscard]] const json& json_lines() const { return lines_; }
 
@@ -171,35 +196,37 @@ std::optional<std::string> kfd_node_address(const std::string& sys, int node) {
 
 json kernel_log(const std::string& records, std::int64_t since_us,
                 const std::vector<std::string>& functions) {
+  static const Rows rows("kernel");
   Lines lines;
   std::istringstream all(records);
   for (std::string record; std::getline(all, record);) {
     // "priority,number,microseconds,flags;text"; what belongs to it follows after a blank.
+    unsigned priority = 0;
     long long at = 0;
     const auto text = record.find(';');
-    if (text == std::string::npos || std::sscanf(record.c_str(), "%*u,%*u,%lld,", &at) != 1 ||
-        at < since_us) {
+    if (text == std::string::npos ||
+        std::sscanf(record.c_str(), "%u,%*u,%lld,", &priority, &at) != 2 || at < since_us) {
       continue;
     }
     const auto line = record.substr(text + 1);
-    const auto* kind = kind_of(line, kernel_patterns());
-    if (kind == nullptr) {
-      continue;
-    }
     const auto named = addresses_in(line);
     const auto own = std::find_if(named.begin(), named.end(), [&functions](const auto& one) {
       return std::find(functions.begin(), functions.end(), one) != functions.end();
     });
-    if (own != named.end() && line.find("(Fatal)") != std::string::npos) {
-      kind = log_kind::hardware;
+    const bool of_accelerator = own != named.end();
+    const auto shown = of_accelerator || named.empty() ? own : named.begin();
+    const auto address = shown == named.end() ? std::nullopt : std::optional(*shown);
+    if (const auto* row = rows.find(line)) {
+      lines.add(row->kind(of_accelerator), row->name(), address, line);
+    } else if (of_accelerator && priority % kPriorities <= kError) {
+      lines.add(log_kind::unclear, "", address, line);
     }
-    const auto shown = own != named.end() || named.empty() ? own : named.begin();
-    lines.add(kind, shown == named.end() ? std::nullopt : std::optional(*shown), line);
   }
   return lines.json_lines();
 }
 
 json runtime_log(const std::string& text, const std::string& sys) {
+  static const Rows rows("runtime");
   Lines lines;
   std::istringstream all(text);
   for (std::string line; std::getline(all, line);) {
@@ -207,8 +234,9 @@ json runtime_log(const std::string& text, const std::string& sys) {
     if (at == std::string::npos) {
       continue;
     }
-    if (const auto* kind = kind_of(line, runtime_patterns())) {
-      lines.add(kind, kfd_node_address(sys, std::atoi(line.c_str() + at + 13)), line);
+    if (const auto* row = rows.find(line)) {
+      const auto address = kfd_node_address(sys, std::atoi(line.c_str() + at + 13));
+      lines.add(row->kind(false), row->name(), address, line);
     }
   }
   return lines.json_lines();

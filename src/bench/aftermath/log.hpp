@@ -9,10 +9,11 @@
 
 namespace fabricheck {
 
-/// The lines of a kernel log that concern devices, each with its kind, PCI address and text.
-/// `records` are those of /dev/kmsg, of which those before `since_us` are left out. `functions` are
-/// the PCI addresses of the node's accelerators: a fatal error of PCIe counts as theirs only if it
-/// names one of them.
+/// The lines of a kernel log that concern devices, each with its kind, PCI address, text and row of
+/// the table of lines (src/fabricheck/core/log_lines.json). An error of an accelerator's driver
+/// that has no row is kept without one. `records` are those of /dev/kmsg, of which those before
+/// `since_us` are left out. `functions` are the PCI addresses of the node's accelerators: a fatal
+/// error of PCIe counts as theirs only if it names one of them.
 nlohmann::json kernel_log(const std::string& records, std::int64_t since_us,
                           const std::vector<std::string>& functions);
 

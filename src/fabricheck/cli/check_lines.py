@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from fabricheck.core import amounts
 from fabricheck.core.show import listed
+from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.session import Case
 from fabricheck.results.table import Check
@@ -39,6 +40,7 @@ def with_document(check: Check, document: ResultDocument) -> Iterator[str]:
         # A check mostly repeats the program's message, which is in the line above.
         if outcome["message"] is None or outcome["message"] not in reason:
             yield f"  check: {reason}"
+    yield from (f"  log: {state.sentence(logged)}" for logged in state.logged(document))
     if not document["complete"]:
         yield "  incomplete: the series are only those finished"
     if document["faults_injected"]:

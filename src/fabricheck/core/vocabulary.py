@@ -311,6 +311,32 @@ Throttle = Literal["power", "thermal", "hardware", "other"]
 #: What a line of a log says of a device.
 LogKind = Literal["hardware", "unclear"]
 
+#: What the vendor tells to do about an error in a log.
+LogAction = Literal[
+    "none",
+    "restart-app",
+    "reset",
+    "drain-peers",
+    "drain-reset",
+    "restart-node",
+    "check",
+    "update",
+    "report",
+    "replace",
+]
+LOG_ACTIONS: Mapping[str, str] = {
+    "none": "none at once",
+    "restart-app": "start the program again",
+    "reset": "reset the device",
+    "drain-peers": "end the transfers with its peers",
+    "drain-reset": "let its work end, then reset the device",
+    "restart-node": "restart the node",
+    "check": "check connectors and cables",
+    "update": "update driver and firmware",
+    "report": "report the device if it happens more than twice",
+    "replace": "replace the device",
+}
+
 #: Who compared; absent is program.
 ComparedBy = Literal["program", "tool"]
 

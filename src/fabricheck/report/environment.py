@@ -147,6 +147,12 @@ _ELSEWHERE = frozenset({
 })  # fmt: skip
 
 
+def logged(observed: Observed) -> list[str]:
+    """Return what logs say of devices, each once for all checks of a partition."""
+    every = chain.from_iterable(map(state.logged, observed.documents))
+    return list(map(state.sentence, state.merged(every)))
+
+
 def partition_state(observed: Observed) -> Mapping[str, Any]:
     """Return the state around the checks of a partition; empty if no document has it.
 

@@ -859,6 +859,13 @@ class LogLine(TypedDict):
     kind: LogKind
     pci_address: Text | None
     text: Text
+    row: NotRequired[
+        Annotated[
+            Text,
+            "the row of the table of lines that it matches; absent where it has none, or in an "
+            "older document",
+        ]
+    ]
 
 
 class Aftermath(TypedDict):

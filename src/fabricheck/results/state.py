@@ -16,18 +16,19 @@ from itertools import chain
 from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import enumerated, listed, numbered
-from fabricheck.core.text import capitalized, count
-from fabricheck.core.vocabulary import Throttle
+from fabricheck.core.show import cut, enumerated, listed, numbered
+from fabricheck.core.text import capitalized, count, printable
+from fabricheck.core.vocabulary import LogKind, Throttle
+from fabricheck.results import log_lines
 from fabricheck.results.model import (
     BusyProcess,
     DeviceState,
-    LogLine,
     PciFunction,
     ResultDocument,
     Series,
     Snapshot,
     State,
+    node_name,
 )
 from fabricheck.results.settings import hiding_devices
 
@@ -49,6 +50,9 @@ THROTTLED_SHARE = 0.01
 
 #: The vendor of the devices that a runtime lists; others list no devices of PCI.
 VENDOR_OF_RUNTIME = {"rocm": "0x1002", "cuda": "0x10de"}
+
+#: The most characters of a line of a log that are quoted.
+LONGEST_LINE = 200
 
 #: An interval of host use that covers at least this share of a run describes the run itself.
 _COVERS = 0.5
@@ -331,6 +335,52 @@ class LinksDown(Cause):
         return replace(self, links=tuple(sorted({*self.links, *other.links})))
 
 
+@dataclass(frozen=True)
+class Logged(Cause):
+    """What a log says of a device, since a program began that ended badly.
+
+    row: that of the table of lines; None where the line has none. device: the device, or a PCI
+    address that is none of the document's devices; None where the line names none. text: of the
+    first line. number: of the lines of this row on this device.
+    """
+
+    SAME = ("node", "kind", "row", "device", "distinct")
+
+    node: str
+    kind: LogKind
+    row: str | None
+    device: NamedDevice | str | None
+    text: str
+    number: int = 1
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``a log of node n1 names hardware of device 2: an uncorrectable ...: "..."``."""
+        device = self.device
+        who = device.text(address) if isinstance(device, NamedDevice) else device
+        if self.kind == "hardware":
+            says = f"names hardware of {who}" if who else "names hardware"
+        else:
+            says = f"has a line{f' on {who}' if who else ''}, no evidence by itself"
+        quoted = cut(printable(self.text), LONGEST_LINE)
+        more = f" and {self.number - 1} more" if self.number > 1 else ""
+        return f'a log of node {self.node} {says}: {self._explained()}: "{quoted}"{more}'
+
+    @property
+    def distinct(self) -> str | None:
+        """The text of a line on hardware without a row, which an older document has."""
+        return self.text if self.row is None and self.kind == "hardware" else None
+
+    def _explained(self) -> str:
+        row = log_lines.rows().get(self.row or "")
+        if row is None or row.meaning is None:
+            return "a line of unknown meaning"
+        return f"{row.meaning} ({row.advice})" if row.advice else row.meaning
+
+    def with_(self, other: Logged) -> Logged:
+        """Add the lines of both."""
+        return replace(self, number=self.number + other.number)
+
+
 # Questions
 
 Devices = Collection[int] | None
@@ -553,13 +603,22 @@ def _functions(
     return before, after if later is None else later
 
 
-def hardware_log(document: ResultDocument) -> list[LogLine]:
-    """Return the lines that name a fault of hardware, written since the program began."""
+def logged(document: ResultDocument) -> list[Logged]:
+    """Return what logs say of devices since the program began, that on hardware first."""
     aftermath = document.get("aftermath")
     if aftermath is None:
         return []
-    logs = (aftermath["kernel_log"], aftermath["runtime_log"])
-    return [line for log in logs for line in log or () if line["kind"] == "hardware"]
+    indices = {device["pci_address"]: device["index"] for device in document["devices"]}
+    lines = [*(aftermath["kernel_log"] or ()), *(aftermath["runtime_log"] or ())]
+    found = []
+    for line in lines:
+        address = line["pci_address"]
+        device: NamedDevice | str | None = address
+        if address is not None and address in indices:
+            device = NamedDevice(indices[address], address)
+        node = node_name(document["host"])
+        found.append(Logged(node, line["kind"], line.get("row"), device, line["text"]))
+    return sorted(merged(found), key=lambda each: each.kind != "hardware")
 
 
 def shows_others(document: ResultDocument) -> bool:

@@ -157,9 +157,10 @@ class Attempt:
             if narrow.both_ends:
                 found = self._say("pcie-lanes", state.sentence(narrow))
                 yield replace(found, causes=frozenset([narrow.key]))
+        for logged in state.logged(document):
+            rule = "device-error" if logged.kind == "hardware" else "log-line"
+            yield self._say(rule, state.sentence(logged))
         node = node_name(document["host"])
-        for line in state.hardware_log(document):
-            yield self._say("device-error", f"A log of node {node} names hardware: {line['text']}")
         for function in state.lost_functions(document):
             sentence = f"The device at {function['address']} of node {node} left the bus meanwhile."
             yield self._say("lost", sentence)

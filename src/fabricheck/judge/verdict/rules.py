@@ -83,7 +83,8 @@ _OF_A_CHECK = (
         "device-error",
         "HW-FAIL",
         "The runtime's error names hardware (the status `device-error`: an uncorrectable memory "
-        "error, NVLink, a lost device, a hardware stack error), or the kernel's log does.",
+        "error, NVLink, a lost device, a hardware stack error), or a line of a log does (the "
+        "reference of the result document lists them).",
         "HW-FAIL",
         "positive",
     ),
@@ -220,6 +221,14 @@ _OF_A_CHECK = (
         "INCOMPLETE",
         "A call of the runtime failed by an error that names no hardware, such as a launch failure "
         "or an invalid value (`refused`), or the runtime lists no device at all.",
+    ),
+    Rule(
+        "log-line",
+        "INCOMPLETE",
+        "After a program ended badly, a log has a line that is no evidence by itself: a contained "
+        "error, one that follows from another, a reset, or one whose meaning is unknown. The "
+        "sentence quotes it, and says what the vendor tells to do.",
+        None,
     ),
     Rule(
         "cancelled",

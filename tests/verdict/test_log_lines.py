@@ -1,0 +1,75 @@
+"""What a log says of devices after a program ended badly: who is told what, and who is drained."""
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+import verdict_sessions as made
+from fabricheck.cli import app
+
+NETIR = "NVRM: Xid (PCI:0000:41:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)"
+
+
+def aborted(text, row, kind="unclear"):
+    """Build the case of a program that was aborted, and its document with a line of a log."""
+    line = {"kind": kind, "pci_address": "0000:41:00.0", "text": text, "row": row}
+    document = factories.on_h200(
+        aftermath=factories.aftermath(kernel_log=[line]),
+        complete=False,
+        finished=None,
+        outcome={"exit_code": None, "status": "running", "message": None},
+    )
+    return made.good() | made.failed("sanity", "ended", job_exitcode=134), document
+
+
+@pytest.mark.parametrize(
+    ("row", "kind", "status", "live"),
+    [
+        ("xid-79", "hardware", "HW-FAIL", True),
+        ("xid-74-parity", "hardware", "HW-FAIL", True),
+        ("xid-74", "unclear", "INCOMPLETE", None),
+        ("xid-94", "unclear", "INCOMPLETE", None),
+        ("xid-149-150-fatal", "unclear", "INCOMPLETE", None),
+    ],
+)
+def test_only_a_line_on_hardware_drains_a_node(tmp_path, row, kind, status, live):
+    case, document = aborted("NVRM: Xid", row, kind)
+    found = made.judge(made.write(tmp_path, [(case, document)]))["node1"]
+    assert found.status == status
+    assert (found.drain.live if found.drain is not None else None) == live
+    rule = "device-error" if kind == "hardware" else "log-line"
+    assert rule in made.rules(found)
+
+
+def test_an_uncorrected_counter_stays_evidence_beside_a_contained_error(tmp_path):
+    case, document = aborted("NVRM: Xid (PCI:0000:41:00): 94, Contained", "xid-94")
+    errors = {"memory_errors": {"corrected": 0, "uncorrected": 1}}
+    first = [factories.device_state(0), factories.device_state(1)]
+    last = [factories.device_state(0, **errors), factories.device_state(1)]
+    found = made.only(tmp_path, case, document | {"state": factories.state(first, last)})
+    assert (found.status, made.rules(found)) == ("HW-FAIL", {"memory-errors", "log-line", "ended"})
+
+
+def test_a_line_of_unknown_meaning_is_quoted_in_verdict_results_and_page(tmp_path, monkeypatch):
+    results = tmp_path / "results"
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
+    made.write(results, [aborted("amdgpu 0000:41:00.0: <b>new words</b>", "none-of-today")])
+    run = CliRunner().invoke
+    # Status 4: the document is that of an unfinished run.
+    assert run(app, ["report", "--output", str(tmp_path / "page")]).exit_code == 4
+    page = tmp_path / "page" / "index.html"
+    shown = [
+        run(app, ["verdict"]).stdout,
+        run(app, ["results", "show"]).stdout,
+        page.read_text().replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"'),
+    ]
+    for text in shown:
+        said = " ".join(text.split())
+        assert 'a line of unknown meaning: "amdgpu 0000:41:00.0: <b>new words</b>".' in said
+    assert "<b>new words" not in page.read_text()
+
+
+def test_the_action_of_the_vendor_stands_where_the_line_is_told(tmp_path):
+    found = made.only(tmp_path, *aborted(NETIR, "xid-149-150-fatal"))
+    (told,) = [reason.sentence for reason in found.reasons if reason.rule == "log-line"]
+    assert told.endswith(f'(NVIDIA\'s action: reset the device): "{NETIR}".')
