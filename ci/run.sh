@@ -130,6 +130,8 @@ say "writing the report"
 report=$(fabricheck report) || [ -n "$bundled" ] || status=$((status ? status : $?))
 echo
 fabricheck summary || status=$((status ? status : $?))
+# A session whose checks passed may still accept no node: then it ends with the verdict's status.
+fabricheck verdict > /dev/null || status=$((status ? status : $?))
 echo
 echo "$report"
 echo "Log: $log"

@@ -24,6 +24,16 @@ def kept(name="copy_worst") -> dict[str, list]:
     return {f"{WHERE}:{name}": judged()}
 
 
+def kept_on_gpus(*experiments: str) -> dict[str, Any]:
+    """Build what makes a case one that kept a limit of some experiments.
+
+    :param experiments: by default those of the memory, the host links and the pairs of GPUs.
+    """
+    alike = {f"{WHERE}:of_members_alike": judged(100.0, 100.0, -0.05, None, "%")}
+    tags = [*(experiments or ("E1", "E2", "E7")), "smoke"]
+    return {"perfvalues": kept() | alike, "tags": tags}
+
+
 def good(name: str = "stream_local", node: str | None = "node1", **changes: Any) -> dict[str, Any]:
     """Build a case that passed on a node of a scheduler; on this machine where the node is None."""
     placed = {"scheduler": "local", "job_nodelist": ["vm"]}

@@ -25,8 +25,10 @@ def test_a_session_is_summed_up_in_a_few_lines(monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
     text = said("summary")
     lines = text.splitlines()
-    assert len(lines) <= 8 and max(map(len, lines)) <= 100
-    assert "h200:x2, measured: PASS;" in text and lines[-1].startswith("Accept ")
+    assert len(lines) <= 10 and max(map(len, lines)) <= 100
+    # It is of a version that had no limits of speed.
+    assert "h200:x2, measured: INCOMPLETE;" in text
+    assert " vm again: No value of the memory of its GPUs (E1), their host links (E2) or" in text
     assert "Not run: E4, E14, E16, E17 (fabricheck results coverage)" in text
     # Of each GPU its memory, its host link and the copies to its peers.
     rows = [line.split() for line in lines if line.startswith(("GB/s", "device"))]

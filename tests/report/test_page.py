@@ -69,12 +69,12 @@ def test_every_kind_is_explained_and_has_a_shape(two_partitions):
 def test_a_figure_is_in_the_page_and_beside_it_with_its_data(two_partitions):
     found, files = written()
     names = [one["id"] for one in found.all("figure")]
-    assert names == ["local-sim-mi250x-stream-curves", "local-host-stream-curves"]
-    assert files[f"figures/{names[0]}.csv"] == (
+    assert names == ["local-host-stream-curves", "local-sim-mi250x-stream-curves"]
+    assert files[f"figures/{names[1]}.csv"] == (
         "device,kind,value,note\n0,simulated,1.23456789,a<b\n"
     )
     assert files[f"figures/{names[1]}.svg"] == DRAWING
-    shown = found.all("figure")[0]["text"]
+    shown = found.all("figure")[1]["text"]
     assert "Copies & <b>kernels</b>" in shown and "One device: 1.2 GB/s." in shown
     assert "local-sim-mi250x-stream-curves.csv (1 rows)" in shown
     links = [one["href"] for one in found.all("a") if "figure" in one["in"]]
@@ -123,7 +123,9 @@ def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
     row = "✗ stream_local copy_worstdevice 0 of node node18 GB/sat least 9"
     assert text.index("FAIL") < text.index(row) < text.index("All findings")
     assert "-11.1 %" in text and "at least 9" in text
-    (first, *_) = [one["text"] for one in found.all("p") if "header" in one["in"]]
+    lines = [one["text"] for one in found.all("p") if "header" in one["in"]]
+    first = lines[1]
+    assert lines[0] == "No GPU was measured: this is a demonstration and accepts no node."
     assert first.startswith("Measure node1 again: ") and first.endswith(
         f" stream_local: Metric {sentence} (reference 10 GB/s)."
     )

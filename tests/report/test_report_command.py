@@ -150,7 +150,7 @@ def test_two_figures_with_one_id_are_a_sentence_and_the_first_stays(two_partitio
     assert result.exit_code == 4
     assert said in result.stderr and said in found.text("main")
     names = [one["id"] for one in found.all("figure")]
-    assert names == ["local-sim-mi250x-stream-curves", "local-host-stream-curves"]
+    assert names == ["local-host-stream-curves", "local-sim-mi250x-stream-curves"]
 
 
 def without_drawing(observed):
@@ -177,7 +177,7 @@ def test_a_figure_that_can_not_be_drawn_is_a_sentence_and_the_rest_stays(
     for sentence in said:
         assert sentence in result.stderr and sentence in found.text("main")
     names = [one["id"] for one in found.all("figure")]
-    assert names == ["local-sim-mi250x-stream-curves", "local-host-stream-curves"]
+    assert names == ["local-host-stream-curves", "local-sim-mi250x-stream-curves"]
 
 
 def test_a_place_that_can_not_be_written_is_told(two_partitions, tmp_path):

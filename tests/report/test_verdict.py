@@ -64,10 +64,14 @@ def test_what_a_pass_does_not_rest_on_is_told(results_folder):
     ]
     factories.recorded_checks(results_folder / "output", "local:host", **CHECKS)
     found = of(results_folder, cases, {"stream_local": factories.document()})
-    judged_ones, skipped, unknown = found.verdict.caveats
+    no_gpu, judged_ones, skipped, unknown = found.verdict.caveats
+    assert no_gpu == NO_GPU
     assert judged_ones.startswith("1 of 2 metrics have a limit; the others are recorded")
     assert skipped == "1 of 2 checks was skipped."
     assert unknown.startswith("No selected set is known")
+
+
+NO_GPU = "No GPU was measured, so a PASS accepts nothing."
 
 
 @pytest.mark.parametrize("lower", [None, -0.1])
@@ -89,9 +93,9 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
         ),
         (
             factories.document(series=[], program=TOPOLOGY, differences=[]),
-            ["No series was measured."],
+            [NO_GPU, "No series was measured."],
         ),
-        (factories.document(), []),
+        (factories.document(), [NO_GPU]),
     ],
 )
 def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):

@@ -174,7 +174,7 @@ def test_numa_balancing_that_the_site_makes_a_note_is_a_caveat(tmp_path):
     assert (found["outcome"]["status"], found["differences"]) == ("good", [])
     assert "has NUMA balancing on" in found["notes"][-1]
     times = {name: factories.document()[name] for name in ("started", "finished")}
-    topology = made.good("node_topology", perfvalues={})
+    topology = made.good("node_topology") | made.kept_on_gpus()
     verdict = made.only(tmp_path / "verdict", topology, found | times)
     assert verdict.status == "PASS"
     assert any("has NUMA balancing on" in one for one in verdict.caveats)

@@ -22,7 +22,10 @@ def document(node, driver="580.159.04", kernel="Linux 6.1.0", vbios="96.00.A5.00
 
 def verdicts(tmp_path, **by_node):
     """Return the verdicts on nodes by what differs of each, and the verdict on all."""
-    cases = [(made.good(node=node), document(node, **change)) for node, change in by_node.items()]
+    cases = [
+        (made.good(node=node) | made.kept_on_gpus(), document(node, **change))
+        for node, change in by_node.items()
+    ]
     found = made.judge(made.write(tmp_path, cases))
     return found, evidence.session_verdict("run-0", found.values())
 

@@ -187,7 +187,7 @@ def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
 def test_what_is_no_fault_of_a_nic(tmp_path, monkeypatch, status, code, rule):
     """A provider that is missing, a model without NICs, a file that cannot be read."""
     # A document of nics has no devices, and the partition states some.
-    stated = {"devices": [{"num_devices": 8}]}
+    stated = {"devices": [{"type": "gpu", "num_devices": 8}]}
     monkeypatch.setattr(partitions, "known", lambda where: stated)
     document = made.ended(status, code, "why", program=NICS, series=[], devices=[])
     case = made.good("nic_inventory") | made.failed("sanity", job_exitcode=code, tags=["E16"])
@@ -199,7 +199,8 @@ def test_what_is_no_fault_of_a_nic(tmp_path, monkeypatch, status, code, rule):
 def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
     changes, document, _ = OF_A_CHECK[rule]
     first = made.write(tmp_path / "a", [(made.good() | changes, document)])
-    again = made.write(tmp_path / "b", [(made.good(), GOOD)], start=factories.SESSION_START + 3)
+    passed = [(made.good() | made.kept_on_gpus(), GOOD)]
+    again = made.write(tmp_path / "b", passed, start=factories.SESSION_START + 3)
     found = made.judge(again, first)["node1"]
     assert found.status == (RULES[rule].beside_a_pass or "PASS")
     assert bool(found.caveats) or RULES[rule].beside_a_pass
@@ -312,12 +313,11 @@ def test_a_metric_without_a_value_has_no_limit_to_speak_of(tmp_path):
 
 
 def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
-    here = {"system": "h200", "partition": "x2", "perfvalues": {}}
-    case = made.good("stream_local", None, **here)
+    case = made.good("stream_local", None)
     found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
     assert (found.status, found.set) == ("PASS", "-n stream_local")
     assert any("missing checks are unknown" in one for one in found.caveats)
-    factories.recorded_checks(tmp_path / "output", "h200:x2", p2p_engine="smoke full")
+    factories.recorded_checks(tmp_path / "output", made.WHERE, p2p_engine="smoke full")
     assert made.judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
 
 
@@ -460,8 +460,9 @@ def test_without_a_node_model_the_misses_stand_alone(tmp_path):
 
 
 def test_every_rule_is_reached_in_this_file():
-    of_all_nodes = {"isolated", "peers"}  # test_verdict_evidence.py
-    assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed", *of_all_nodes}
+    elsewhere = {"isolated", "peers"}  # test_verdict_evidence.py
+    elsewhere |= {"nothing-judged"}  # test_grounds.py
+    assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed", *elsewhere}
 
 
 def test_a_failed_metric_whose_limits_are_not_recorded_is_said_without_them(tmp_path):

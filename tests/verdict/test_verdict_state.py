@@ -160,14 +160,14 @@ def test_wrong_data_and_errors_are_not_excused(tmp_path, status):
 
 
 def test_pass_beside_others_is_a_pass_with_a_caveat(tmp_path):
-    found = only(tmp_path, {}, document(IN_USE[0]))
+    found = only(tmp_path, made.kept_on_gpus(), document(IN_USE[0]))
     assert (found.status, found.reasons) == ("PASS", [])
     assert f"In stream_local, p{USED.format(0, 1)[1:]}" in found.caveats
 
 
 def test_pass_after_it_leaves_a_caveat(tmp_path):
     first = made.write(tmp_path / "a", [(made.good() | missed(), document(BUSY_HOST))])
-    again = made.write(tmp_path / "b", [(made.good(), document(state()))],
+    again = made.write(tmp_path / "b", [(made.good() | made.kept_on_gpus(), document(state()))],
                        start=factories.SESSION_START + 3)  # fmt: skip
     found = made.judge(first, again)["node1"]
     assert found.status == "PASS"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from fabricheck.cli import commands
@@ -12,6 +13,7 @@ from fabricheck.core.amounts import short
 from fabricheck.core.show import Block, Table, cut, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXPERIMENTS
+from fabricheck.report import demonstration
 from fabricheck.results import reading
 
 if TYPE_CHECKING:
@@ -26,8 +28,13 @@ LONGEST = 290
 #: The most devices whose pairs fit into the width of a screen.
 MOST_DEVICES = 8
 
-#: Colours of statuses; all others fail.
-STATUS_COLOURS = {"PASS": "green", "UNSTABLE": "yellow", "INCOMPLETE": "yellow"}
+#: Colours of badges; all others fail.
+BADGE_COLOURS = {
+    "pass": "green",
+    "demonstration": "yellow",
+    "unstable": "yellow",
+    "incomplete": "yellow",
+}
 
 
 @commands.command("summary")
@@ -42,14 +49,16 @@ def summary(
 
     results = reading.read([what])
     verdicts = judge(results)
+    # What was measured stands above what was simulated.
     partitions = [
         _partition(findings.Partition(observed, findings.partition_verdict(verdicts, observed)))
-        for observed in results.observed
+        for observed in sorted(results.observed, key=attrgetter("simulated"))
     ]
     ran = {row.experiment for partition in partitions for row in partition["experiments"]
            if row.outcome != experiments.NOT_RUN}  # fmt: skip
     problems = [problem.sentence for problem in results.problems]
     found = {
+        "demonstration": demonstration.is_demonstration(verdicts),
         "of": results.title,
         "partitions": partitions,
         "not_run": [name for name in EXPERIMENTS if name not in ran],
@@ -59,10 +68,13 @@ def summary(
 
 
 def _text(found: Mapping[str, Any]) -> Iterator[Block]:
+    if found["demonstration"]:
+        yield demonstration.SENTENCE
     yield f"Summary of {found['of']}"
     for partition in found["partitions"][:MOST_PARTITIONS]:
         line = show.plain(f"{partition['partition']}, {partition['kind']}: ")
-        line.append(partition["label"], f"bold {STATUS_COLOURS.get(partition['status'], 'red')}")
+        colour = BADGE_COLOURS.get(partition["badge"], "red")
+        line.append(partition["label"], f"bold {colour}")
         yield line.append(f"; {partition['says']}.")
         yield from _matrix(partition["devices"])
     left = len(found["partitions"]) - MOST_PARTITIONS
@@ -80,6 +92,8 @@ def _partition(found: Partition) -> dict[str, Any]:
         "kind": found.observed.kind,
         "status": found.verdict.status,
         "label": found.verdict.label,
+        "accepted": found.verdict.accepted,
+        "badge": found.verdict.badge,
         "says": found.says,
         "experiments": found.experiments,
         "devices": list(found.devices),

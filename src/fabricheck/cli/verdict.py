@@ -17,7 +17,7 @@ from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of, listed
 from fabricheck.judge.verdict import evidence, judging, model
 from fabricheck.judge.verdict.model import Row, Verdict, by_label
-from fabricheck.report import scheduler
+from fabricheck.report import demonstration, scheduler
 from fabricheck.results import reading
 from fabricheck.site import sets
 
@@ -84,6 +84,8 @@ def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[
     judged = [*total.nodes, *total.networks]
     statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
     statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]
+    if demonstration.is_demonstration(judged):
+        yield demonstration.SENTENCE
     yield from evidence.software_first(total.nodes)
     yield f"Verdict on {total.of}: {listed(statuses) or 'no node'}"
     # The folder of the session that started last; if that could not begin, an earlier one.

@@ -19,7 +19,7 @@ from fabricheck.judge.verdict.judging import judge
 from fabricheck.judge.verdict.model import NodeVerdict, Reason
 from fabricheck.judge.verdict.rules import STATUSES, NodeStatus
 from fabricheck.judge.verdict.rules import worst as worst_of
-from fabricheck.report import findings, nodes
+from fabricheck.report import demonstration, findings, nodes
 from fabricheck.report.experiments import Reference
 from fabricheck.report.figure import Figure, Shown, defect, inline
 from fabricheck.report.figures import sections
@@ -142,6 +142,17 @@ class Contents:
         return model.status_label(self.status, any(same) and not proven)
 
     @property
+    def badge(self) -> str:
+        """The combined status, as coloured: that of an accepted node, if there is one."""
+        badges = {verdict.badge for verdict in self.judged if verdict.status == self.status}
+        return "pass" if "pass" in badges else next(iter(badges), "incomplete")
+
+    @property
+    def demonstration(self) -> str:
+        """That no GPU was measured, as a sentence; empty where some were or should have been."""
+        return demonstration.SENTENCE if demonstration.is_demonstration(self.judged) else ""
+
+    @property
     def next_steps(self) -> list[str]:
         """What to do, as sentences, the most urgent first."""
         return findings.next_steps(self.judged)
@@ -171,10 +182,15 @@ def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
     parts = tuple(
         sorted(
             _parts(_in_full(results, found, on), judged, coverage),
-            key=lambda part: (STATUSES.index(part.verdict.status), -len(part.limited)),
+            key=_place,
         )
     )
     return Contents(results, judged, parts, coverage, found, overview, undrawn)
+
+
+def _place(part: Part) -> tuple[bool, int, int]:
+    """Return where a partition stands: machines above simulated nodes, the worst first."""
+    return part.observed.simulated, STATUSES.index(part.verdict.status), -len(part.limited)
 
 
 def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:

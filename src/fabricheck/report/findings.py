@@ -64,14 +64,12 @@ def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
 def _steps(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
     """Yield what to do about nodes of one status, all simulated or none."""
     first, names = verdicts[0], folded(titled(verdict.node) for verdict in verdicts)
-    if first.status == "PASS" and len(verdicts) > _MOST_NAMED:
-        names = count(len(verdicts), "node")
     because = first_reason(first) or "there is no result."
     if first.simulated is not None:
         found = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
         yield f"The simulated node {found} Nothing follows for a machine."
     elif first.status == "PASS":
-        yield f"Accept {names}{' for now' if first.provisional else ''}: nothing failed."
+        yield from _accepted(verdicts)
     elif first.status == "UNSTABLE":
         yield f"Repeat the checks on {names}: {because}"
     elif first.status == "INCOMPLETE":
@@ -87,6 +85,20 @@ def _steps(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
                 f"{first.label} also: "
                 f"{folded(titled(verdict.node) for verdict in verdicts[_MOST_NAMED:])}."
             )
+
+
+def _accepted(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
+    """Yield which of the nodes that passed are accepted, and which are not."""
+    by_acceptance = grouped((verdict.accepted, verdict) for verdict in verdicts)
+    for accepted, alike in by_acceptance.items():
+        names = folded(titled(verdict.node) for verdict in alike)
+        if len(alike) > _MOST_NAMED:
+            names = count(len(alike), "node")
+        if accepted:
+            for_now = " for now" if alike[0].provisional else ""
+            yield f"Accept {names}{for_now}: nothing failed."
+        else:
+            yield f"Nothing failed on {names}; not accepted, since no GPU was measured there."
 
 
 def is_of(verdict: NodeVerdict, one: Observed) -> bool:

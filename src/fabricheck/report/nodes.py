@@ -126,13 +126,13 @@ def overview(results: Results, judged: Iterable[NodeVerdict]) -> Nodes | None:
     return Nodes(tuple(rows), tuple(spreads), tuple(figures(spreads)))
 
 
-def _place(row: Row) -> tuple[int, bool, float, list[tuple[int, int, str]]]:
-    """Return the sort key of a node: status, machines first if failed, margin, name."""
+def _place(row: Row) -> tuple[bool, int, float, list[tuple[int, int, str]]]:
+    """Return the sort key of a node: machines first, then status, margin, name."""
     status = row.verdict.status
     margin = None if row.nearest is None or status == "PASS" else row.nearest.margin
     far = math.inf if margin is None else margin
-    is_simulated = status != "PASS" and row.verdict.simulated is not None
-    return STATUSES.index(status), is_simulated, far, natural(row.node)
+    is_simulated = row.verdict.simulated is not None
+    return is_simulated, STATUSES.index(status), far, natural(row.node)
 
 
 def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:

@@ -592,6 +592,12 @@ def accelerators(document: ResultDocument) -> int | None:
     return sum(function["vendor"] == vendor for function in known[-1]) if known else None
 
 
+def all_accelerators(document: ResultDocument) -> int:
+    """Return how many accelerators PCI shows last, of any vendor; 0 where it is unknown."""
+    known = [function for function in _functions(document) if function is not None]
+    return len(known[-1]) if known else 0
+
+
 def _functions(
     document: ResultDocument,
 ) -> tuple[list[PciFunction] | None, list[PciFunction] | None]:

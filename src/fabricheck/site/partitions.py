@@ -119,6 +119,13 @@ def simulates(where: str) -> bool | None:
     return "simulated" in found.get("features", ()) if found else None
 
 
+def states_gpus(where: str) -> bool:
+    """Whether a site states that a partition has GPUs, which are not simulated."""
+    found = known(where)
+    types = {device["type"] for device in found.get("devices", ())}
+    return "gpu" in types and "simulated" not in found.get("features", ())
+
+
 def extras(where: str) -> Mapping[str, Any]:
     """Return the extras of a partition; empty if no site defines it."""
     found: dict[str, Any] = known(where).get("extras", {})

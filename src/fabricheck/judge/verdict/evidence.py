@@ -411,12 +411,15 @@ def _by_name(versions: model.Versions) -> dict[str, list[str]]:
     }
 
 
+def _place(verdict: model.NodeVerdict) -> tuple[object, ...]:
+    """Return where a node stands in a table: machines above simulated nodes, the worst first."""
+    simulated = verdict.simulated is not None
+    return simulated, STATUSES.index(verdict.status), nodelists.natural(verdict.node)
+
+
 def session_verdict(of: str, verdicts: Iterable[model.NodeVerdict]) -> model.Verdict:
-    """Return the verdict on all nodes, the worst first, and the differences among them."""
-    ordered = sorted(
-        verdicts,
-        key=lambda verdict: (STATUSES.index(verdict.status), nodelists.natural(verdict.node)),
-    )
+    """Return the verdict on all nodes, machines first and then the worst, and what differs."""
+    ordered = sorted(verdicts, key=_place)
     statuses = {verdict.status for verdict in ordered}
     good: bool = statuses <= {"PASS"}
     rows = [

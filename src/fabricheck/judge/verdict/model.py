@@ -36,6 +36,9 @@ WHOLE = "verdict.json"
 
 Kind = Literal["measured", "simulated", "nothing"]
 
+#: Whether the GPUs of a node were measured; none: nothing shows that it has some.
+Gpus = Literal["measured", "not-measured", "none"]
+
 
 class Reason(StrictModel):
     """Why a node's verdict is not PASS."""
@@ -188,6 +191,11 @@ class _Status(StrictModel):
     faults_injected: list[str]
     """Faults that were injected to see them found; empty in a real measurement."""
     status: NodeStatus
+    gpus: Gpus = "none"
+    """Whether its GPUs were measured: `not-measured` where the site, the allocation or PCI shows
+    some, `none` where nothing does, and of a simulated node."""
+    accepted: bool = False
+    """Whether the node is to be accepted: it passed, and its GPUs were measured."""
     uncalibrated: list[str] = []
     """The partitions that measured and have no calibration of their own."""
     provisional: list[str] = []
@@ -214,6 +222,12 @@ class _Status(StrictModel):
     def label(self) -> str:
         """The status as printed."""
         return status_label(self.status, self.provisional)
+
+    @property
+    def badge(self) -> str:
+        """The status as coloured: a PASS that accepts no node is a demonstration."""
+        accepts_nothing = self.status == "PASS" and not self.accepted
+        return "demonstration" if accepts_nothing else self.status.lower()
 
 
 Status = TypeVar("Status", bound=_Status)

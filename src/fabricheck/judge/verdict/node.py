@@ -20,7 +20,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict import checks, model
+from fabricheck.judge.verdict import checks, grounds, model
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.node import NodeModel
@@ -130,6 +130,9 @@ class NodeJudgement:
         diagnosis = _node_diagnosis(self.outcomes, self.recorded)
         # Within a status, the cause that ended the session comes before the checks that it ended.
         found = in_order([*self._of_node(missing), *self._of_checks()])
+        if not found:
+            # What keeps a node from being accepted of which nothing else is wrong.
+            found = list(self._of_gpus())
         reasons = [
             model.Reason(
                 status=reason.status,
@@ -145,10 +148,13 @@ class NodeJudgement:
         measured = [] if self.subject.simulated is not None else self.results.partitions
         start, duration = _times(self.results)
         skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
+        status = worst(reason.status for reason in reasons)
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
-            status=worst(reason.status for reason in reasons),
+            status=status,
+            gpus=self._gpus,
+            accepted=status == "PASS" and self._gpus == "measured",
             uncalibrated=self.uncalibrated,
             provisional=model.provisional_partitions(reasons, measured, self.uncalibrated),
             kind=self._kind(),
@@ -282,6 +288,57 @@ class NodeJudgement:
         if all(outcome.skipped for outcome in self.outcomes.values()):
             yield finding("nothing-passed", "No check passed or failed.")
 
+    @cached_property
+    def _gpus(self) -> model.Gpus:
+        if self.subject.simulated is not None:
+            return "none"
+        if any(grounds.has_gpus(document) for document in self.documents):
+            return "measured"
+        meant = any(map(grounds.is_for_gpus, self.documents))
+        stated = any(map(partitions.states_gpus, self.results.partitions))
+        return "not-measured" if meant or stated or self._expected_gpus else "none"
+
+    @cached_property
+    def _expected_gpus(self) -> str | None:
+        """What says that the machine has GPUs, although none was measured."""
+        return None if self.several else grounds.expected_gpus(self.documents)
+
+    def _of_gpus(self) -> Iterator[Finding]:
+        """Yield the reasons against accepting a machine of whose GPUs nothing was judged."""
+        if self.subject.simulated is not None or self.several or not self.outcomes:
+            return
+        if self._gpus == "not-measured" and self._expected_gpus is not None:
+            sentence = f"No GPU of {self.title} was measured, but {self._expected_gpus}."
+            yield finding("nothing-judged", sentence)
+        for where in self.results.partitions:
+            if self._measures_gpus(where):
+                yield from self._unjudged(where)
+
+    def _measures_gpus(self, where: str) -> bool:
+        documents = (
+            attempt.document
+            for attempt in self.results.attempts
+            if attempt.case is not None and attempt.case.where == where
+        )
+        measured = any(grounds.has_gpus(document) for document in documents if document is not None)
+        return measured or partitions.states_gpus(where)
+
+    def _unjudged(self, where: str) -> Iterator[Finding]:
+        outcomes = [outcome for key, outcome in self.outcomes.items() if key[0] == where]
+        lacking = grounds.unjudged(
+            outcomes, self.recorded.get(where), self._sets, self._node_model(where)
+        )
+        names = [ground.name for ground in lacking]
+        if names:
+            every = enumerated(names, last="or")
+            sentence = f"No value of {every} was compared with a limit on {where}."
+            yield replace(finding("nothing-judged", sentence), partition=where)
+
+    @property
+    def _sets(self) -> list[str]:
+        """The sets that were selected as a whole."""
+        return [] if self.choice.set is None else [self.choice.set]
+
     def _requested(self) -> RequestedNode | None:
         """Return how the node was requested; of several nodes how the network of their job was."""
         found = (
@@ -319,6 +376,8 @@ class NodeJudgement:
         cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
         if self.subject.simulated is not None:
             yield "It is of a simulated node and says nothing about a machine."
+        elif self._gpus == "none":
+            yield "No GPU was measured, so a PASS accepts nothing."
         if self.outcomes:
             yield from result_caveats(cases, self.documents, len(self.outcomes), skipped)
         if self.choice.set is None and self.outcomes and not missing:

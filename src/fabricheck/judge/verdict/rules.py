@@ -324,6 +324,13 @@ _OF_A_NODE = (
         "(`fabricheck diagnose`).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
+    Rule(
+        "nothing-judged",
+        "INCOMPLETE",
+        "No value of the memory of its GPUs (E1), of their host links (E2) or of their pairs (E7, "
+        "E8) was compared with a limit; or no GPU was measured although the site, the allocation "
+        "or PCI shows some.",
+    ),
 )
 
 #: The table by name, in the order of the docs.

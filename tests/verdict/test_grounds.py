@@ -1,0 +1,126 @@
+"""What an acceptance rests on: judged values of the GPUs that a node has or should have."""
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+import verdict_sessions as made
+from fabricheck.cli import app
+
+MEMORY, HOST_LINKS, PAIRS = "memory of its GPUs", "their host links", "the pairs of GPUs"
+
+
+def gpus(number=2, **changes):
+    """Build a document of some H200 whose series are of no experiment of the cases."""
+    return factories.on_h200(number, series=[factories.series() | {"experiment": "E5"}], **changes)
+
+
+def session(folder, *cases, number=2):
+    """Judge a node with GPUs by its cases."""
+    every = [(made.good(f"check_{place}") | case, gpus(number)) for place, case in enumerate(cases)]
+    (found,) = made.judge(made.write(folder, every)).values()
+    return found
+
+
+@pytest.mark.parametrize(
+    ("experiments", "lacking"),
+    [
+        (("E15",), [MEMORY, HOST_LINKS, PAIRS]),
+        (("E1",), [HOST_LINKS, PAIRS]),
+        (("E1", "E2"), [PAIRS]),
+        (("E2", "E7"), [MEMORY]),
+        (("E1", "E2", "E8"), []),
+    ],
+)
+def test_a_part_of_the_gpus_that_nothing_judged_is_named(tmp_path, experiments, lacking):
+    found = session(tmp_path, made.kept_on_gpus(*experiments))
+    if not lacking:
+        assert (found.status, found.accepted, found.gpus) == ("PASS", True, "measured")
+        return
+    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"nothing-judged"})
+    assert not found.accepted
+    sentence = found.reasons[0].sentence
+    named = [part for part in (MEMORY, HOST_LINKS, PAIRS) if part in sentence]
+    assert named == lacking
+
+
+def test_a_value_without_a_limit_judges_nothing(tmp_path):
+    values = {f"{made.WHERE}:copy_worst": made.judged(10.0, 0, None, None)}
+    found = session(tmp_path, made.kept_on_gpus() | {"perfvalues": values})
+    assert made.rules(found) == {"nothing-judged"}
+
+
+def test_one_device_has_no_pairs(tmp_path):
+    assert session(tmp_path, made.kept_on_gpus("E1", "E2"), number=1).accepted
+
+
+def test_pairs_whose_checks_skip_themselves_are_none(tmp_path):
+    skipped = made.kept_on_gpus("E7") | {"result": "skip"}
+    assert session(tmp_path, made.kept_on_gpus("E1", "E2"), skipped).accepted
+
+
+def test_a_set_that_lacks_them_by_definition_needs_none(tmp_path):
+    case = made.good("network_bandwidth") | made.kept_on_gpus("E17")
+    results = made.write(tmp_path, [(case, gpus())], command="reframe -r --mode=network")
+    factories.recorded_checks(results / "output", made.WHERE, network_bandwidth="E17 network")
+    assert made.judge(results)["node1"].status == "PASS"
+
+
+def test_a_failed_node_has_the_reasons_of_its_failure_alone(tmp_path):
+    found = session(tmp_path, made.missed())
+    assert made.rules(found) == {"reference"}
+
+
+ALLOCATED = {"environment": {"SLURM_GPUS_PER_NODE": "h100:8"}}
+SHOWN = {"state": factories.state() | {"before": factories.snapshot(
+    pci_functions=[factories.pci_function(0x41)])}}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        (ALLOCATED, "its allocation has 8 GPUs (SLURM_GPUS_PER_NODE)"),
+        ({"environment": {"SLURM_GPUS_ON_NODE": "1"}}, "its allocation has 1 GPU "),
+        (SHOWN, "PCI shows 1 GPU."),
+    ],
+)
+def test_gpus_that_should_be_there_and_were_not_measured(tmp_path, changes, said):
+    found = made.only(tmp_path, made.good(), factories.document(**changes))
+    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"nothing-judged"})
+    assert (found.gpus, found.accepted) == ("not-measured", False)
+    sentence = found.reasons[0].sentence
+    assert sentence.startswith("No GPU of node node1 was measured, but ") and said in sentence
+
+
+@pytest.mark.parametrize("granted", ["0", "", "none"])
+def test_a_host_without_gpus_passes_and_is_not_accepted(tmp_path, granted):
+    document = factories.document(environment={"SLURM_GPUS_ON_NODE": granted})
+    found = made.only(tmp_path, made.good(), document)
+    assert (found.status, found.gpus, found.accepted) == ("PASS", "none", False)
+    assert "No GPU was measured, so a PASS accepts nothing." in found.caveats
+
+
+def test_a_demonstration_says_first_that_it_accepts_nothing(results_folder):
+    """The memory of this machine and a simulated node, as `make run` measures without GPUs."""
+    cases = [
+        (made.good("stream_local", None, system="local", partition="sim-mi250x"),
+         factories.simulated_document()),
+        (made.good("stream_host", None, system="local", partition="host"), factories.document()),
+    ]  # fmt: skip
+    made.write(results_folder, cases)
+    for command in ("summary", "verdict"):
+        done = CliRunner().invoke(app, [command])
+        lines = done.output.splitlines()
+        assert (done.exit_code, lines[0]) == (
+            0,
+            "No GPU was measured: this is a demonstration and accepts no node.",
+        )
+        assert "Accept" not in done.output
+        assert done.output.index("measured") < done.output.index("simulated")
+
+
+def test_one_node_with_gpus_is_no_demonstration(results_folder):
+    made.write(results_folder, [(made.good() | made.kept_on_gpus(), gpus())])
+    done = CliRunner().invoke(app, ["summary"])
+    assert done.output.startswith("Summary of ")
+    assert "Accept node1: nothing failed." in done.output
