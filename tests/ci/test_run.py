@@ -184,3 +184,18 @@ def test_a_session_that_was_refused_shows_no_results_of_an_earlier_one(machine, 
     assert ended.returncode == session
     assert ("fabricheck summary" in ended.calls) == shown
     assert ("fabricheck report" in ended.calls) == shown
+
+
+def test_checks_that_run_once_more_are_shown_as_such():
+    """The numbers of ReFrame's retries count from 1 again."""
+    said = """[     FAIL ] (2/2) p2p_engine /926e9abf @local:gpu+cuda
+[==========] Retrying 1 failed check(s) (retry 1/1)
+[       OK ] (1/1) p2p_engine /926e9abf @local:gpu+cuda
+"""
+    command = [sys.executable, ROOT / "ci" / "progress.py"]
+    shown = subprocess.run(command, input=said, capture_output=True, text=True, check=True).stdout
+    assert [" ".join(line.split()) for line in shown.splitlines()] == [
+        "FAILED 2/2 p2p_engine local:gpu",
+        "once more: what failed (1)",
+        "passed 1/1 p2p_engine local:gpu",
+    ]
