@@ -16,7 +16,8 @@ def without_document(check: Check) -> Iterator[str]:
     """Yield a line about a check that leaves no document, as a plain test of ReFrame."""
     case = check.case
     if case is not None and check.entry is None and not case.skipped:
-        yield f"\n{case.name} @{case.place} ({case.outcome}), without a document"
+        yield ""
+        yield f"{case.name} @{case.place} ({case.outcome}), without a document"
         yield from (f"  {name}: {amounts.number(value)} {unit}"
                     for name, (value, unit) in case.values.items())  # fmt: skip
         yield from (f"  check: {' '.join(why.split())}" for why in filter(None, [case.reason]))

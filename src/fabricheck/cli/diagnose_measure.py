@@ -7,8 +7,7 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-import typer
-
+from fabricheck.core import show
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict.model import NodeVerdict
@@ -54,6 +53,6 @@ def measured(verdicts: Sequence[NodeVerdict]) -> bool:
             "ReFrame and the checks were not found: change to the root of the repository."
         )
     # Standard output is for the diagnosis.
-    typer.echo(f"Runs {' '.join(command)}", err=True)
+    show.line(f"Runs {' '.join(command)}", to_stderr=True)
     subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)
     return True

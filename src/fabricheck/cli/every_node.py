@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, verdict
+from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 
 #: The selection of checks by default.
@@ -107,10 +108,10 @@ def every_node(
         chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
     run = driver.Driver(
-        command, found, results, typer.echo, chosen=chosen, minutes=minutes, at_once=at_once,
+        command, found, results, show.line, chosen=chosen, minutes=minutes, at_once=at_once,
         stage=stage, network_only=network_only,
     )  # fmt: skip
-    typer.echo(
+    show.line(
         f"{len(found.nodes)} nodes of job {found.job}, {'all' if network_only else 'each'} by "
         f"`reframe -r {shlex.join(chosen)}`; results in {run.folder}"
     )
@@ -120,7 +121,7 @@ def every_node(
         command = (reframe, "--nocolor", "-r", *driver.network_arguments(chosen))
         limits = [run.left_s, None if minutes is None else 60 * minutes]
         left_s = min((limit for limit in limits if limit is not None), default=None)
-        number = driver.measure_network(run.folder, run.nodes, command, left_s, typer.echo)
+        number = driver.measure_network(run.folder, run.nodes, command, left_s, show.line)
     if number is not None:
         raise typer.Exit(128 + number)
     return verdict.verdict([str(run.folder)])

@@ -15,6 +15,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import Names, archive_target, say
+from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import archive, requested_nodes
@@ -71,18 +72,14 @@ def export(
     say(*log.sentences)
     for written in (output, metrics):
         if written is not None:
-            typer.echo(f"Export: {written}")
+            show.line(f"Export: {written}")
     if log.problems:
         raise typer.Exit(InvalidInputError.exit_code)
 
 
 def _to_stdout(rows: Iterable[Cells]) -> None:
-    try:
+    with show.reader_may_stop():
         to_csv(sys.stdout, rows)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        # The reader stopped early, as `head` does; Python would flush once more.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 @commands.command("results pack")
@@ -106,4 +103,4 @@ def pack(
     target = archive_target(output, "results", platform.node())
     inside = f"{archive.stem(target)}/{archive.RESULTS}"
     archive.pack(folder.path, target, archive.OF_RESULTS, inside)
-    typer.echo(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")
+    show.line(f"{shlex.quote(os.path.relpath(target))} ({target.stat().st_size / 1e3:.0f} kB)")

@@ -14,6 +14,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import archive_target, partition_names
+from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.results import archive
 
@@ -57,12 +58,12 @@ def first_hour(
     if dry_run:
         for number, step in enumerate(hour.STEPS, 1):
             lacks = place.lacks(step)
-            typer.echo(f"{number}. {step.asks}")
+            show.line(f"{number}. {step.asks}")
             for which, line in enumerate(() if lacks else step.lines, 1):
                 typed = place.fill(line, f"{number}-{step.name}-{which}.json")
-                typer.echo(f"   {typed}   # within {step.limit_s:g} s")
+                show.line(f"   {typed}   # within {step.limit_s:g} s")
             if lacks:
-                typer.echo(f"   not possible here: {lacks}")
+                show.line(f"   not possible here: {lacks}")
         return
     if place.has_devices:
         _require_node()
@@ -72,13 +73,13 @@ def first_hour(
     for path in (target, folder):
         if path.exists():
             raise UsageError(f"{path} already exists: name another --output.")
-    run = hour.FirstHour(place, folder, limit_s, typer.echo)
-    typer.echo(f"The first hour of {place.target.name} on {platform.node()}, in {folder}")
+    run = hour.FirstHour(place, folder, limit_s, show.line)
+    show.line(f"The first hour of {place.target.name} on {platform.node()}, in {folder}")
     run.collect(target)
     shutil.rmtree(folder, ignore_errors=True)
     shown = shlex.quote(os.path.relpath(target))
-    typer.echo(f"Archive: {shown} ({target.stat().st_size / 1e3:.0f} kB)")
-    typer.echo(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
+    show.line(f"Archive: {shown} ({target.stat().st_size / 1e3:.0f} kB)")
+    show.line(f"Read it with: fabricheck results show {shown}; fabricheck verdict {shown}")
     if run.signal is not None:
         raise typer.Exit(128 + run.signal)
     if any(ran.ending in ("failed", "time limit") for ran in run.ran):

@@ -67,5 +67,5 @@ def fleet(
             raise NotFoundError(f"{page} cannot be written ({error.strerror}).") from None
         write_whole(page, shown.html(found, page))
         if not as_json:
-            typer.echo(f"Page: {page}")
+            show.line(f"Page: {page}")
     return found.exit_code

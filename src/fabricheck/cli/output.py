@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, UsageError
-from fabricheck.core.text import printable
 from fabricheck.results.archive import is_archive, naming_archives
 
 if TYPE_CHECKING:
@@ -70,14 +69,14 @@ def archive_target(named: Path | None, what: str, node: str) -> Path:
 def say(*sentences: object) -> None:
     """Print sentences to standard error, each in one line."""
     for sentence in sentences:
-        line = naming_archives(" ".join(str(sentence).split()))
-        print(f"fabricheck: {printable(line)}", file=sys.stderr)
+        text = naming_archives(" ".join(str(sentence).split()))
+        show.line(f"fabricheck: {text}", to_stderr=True)
 
 
 def note(*sentences: str) -> None:
-    """Print sentences to standard error as they are, such as what is being done."""
+    """Print sentences to standard error without a prefix, such as what is being done."""
     for sentence in sentences:
-        typer.echo(sentence, err=True)
+        show.line(sentence, to_stderr=True)
 
 
 def end_compared(document: ResultDocument) -> None:
@@ -86,7 +85,7 @@ def end_compared(document: ResultDocument) -> None:
     :raises Exit: with the exit code of the outcome, whose message is printed.
     """
     for difference in document.get("differences") or ():
-        typer.echo(difference["sentence"])
+        show.line(difference["sentence"])
     note(*(f"note: {text}" for text in document["notes"]))
     end_by(document)
 

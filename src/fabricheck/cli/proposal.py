@@ -106,7 +106,7 @@ def end(
     if not write or accept_slow:
         say(*(f"far from published values: {sentence}" for sentence in proposal.far_from_published))
     if write:
-        typer.echo(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", err=True)
+        show.line(f"wrote {changes.write(proposal, accept_looser, accept_slow)}", to_stderr=True)
     else:
         say("nothing was written: add --write to write.")
 
@@ -144,7 +144,8 @@ def _text(proposal: changes.Proposal) -> Iterator[show.Block]:
 
 def _devices(found: Record) -> Iterator[show.Block]:
     names = list(found.device_sets)
-    yield "\nMedians by node (devices):"
+    yield ""
+    yield "Medians by node (devices):"
     rows = [
         (
             check, metric, change.unit,

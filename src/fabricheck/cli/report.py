@@ -9,6 +9,7 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import Name, OnNodes, say
+from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import unfolded
 from fabricheck.results import reading
@@ -36,6 +37,6 @@ def report(
     written = page.write(folder, page.files(found, folder))
     problems = tuple(found.problems)
     say(*problems, *results.notes)
-    typer.echo(f"Report: {written}")
+    show.line(f"Report: {written}")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)

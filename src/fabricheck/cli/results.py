@@ -27,11 +27,11 @@ def choose(name: str, on: Sequence[str] | None = None) -> Results:
     return found.only(on=unfolded(",".join(on)) if on else [])
 
 
-def heading(found: Results) -> str:
-    """Return the heading of results, and what software a session had."""
+def heading(found: Results) -> list[str]:
+    """Return the heading of results, and sentences on what software a session had."""
     session = None if found.archive is not None else found.session
     outputs = software.sentences(session.outputs, session.start, session.end) if session else ()
-    return "\n".join([capitalized(titled(found)), *outputs])
+    return [capitalized(titled(found)), *outputs]
 
 
 def titled(found: Results) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
+from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import joined
 from fabricheck.site import sets
@@ -35,6 +36,6 @@ def join_results(
         sets.require(whole)
     report, lacking = joined.join(folders, target, whole)
     output.say(*lacking)
-    typer.echo(f"Joined: {report}")
+    show.line(f"Joined: {report}")
     if lacking:
         raise typer.Exit(InvalidInputError.exit_code)

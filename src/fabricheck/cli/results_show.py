@@ -31,7 +31,7 @@ def show_results(
     )
     entries = [*entries_of(found), *plain]
     text = series_tables.blocks(heading(found), found.checks, show_all)
-    result = {"title": heading(found), "checks": [_entry(entry) for entry in entries]}
+    result = {"title": "\n".join(heading(found)), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
     nothing = f"There is no result document in {found.title}."
     return end(found, entries, None if entries else nothing)

@@ -23,9 +23,9 @@ RIGHT = ("Size", "n", "Worst", "Median", "Best", "±", "Block", "95 % interval")
 _UNITS = {"GB/s": "GB/s (1e9 bytes per second)", "us": "us"}
 
 
-def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[Block]:
+def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> Iterator[Block]:
     """Yield the lines and tables of all checks, and the metrics of those without a document."""
-    yield heading
+    yield from heading
     hidden, summarised = 0, False
     for check in checks:
         if check.document is None:
@@ -57,8 +57,9 @@ def blocks(heading: str, checks: Iterable[Check], show_all: bool) -> Iterator[Bl
             summarised = summarised or bool(kinds)
     if summarised:
         more = f" {hidden} more series: --all." if hidden else ""
+        yield ""
         yield (
-            "\nA row has the n places of a kind of series, each at its largest size and with its "
+            "A row has the n places of a kind of series, each at its largest size and with its "
             "best block size and variant. N: a NUMA domain in which host memory was proved to lie. "
             f"±: half of the widest 95 % interval.{more}"
         )

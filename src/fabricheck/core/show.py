@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import itertools
 import json
+import os
 import sys
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
-from fabricheck.core.text import printable
+from fabricheck.core.text import printable, printable_json, printable_line
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -102,10 +104,26 @@ def _literal(text: str) -> str:
 
 
 def plain(text: str | Text, style: str = "") -> Text:
-    """Return a text shown literally: no markup, and no control characters."""
+    """Return a text shown literally: one line, no markup, and no control characters."""
     from rich.text import Text
 
-    return text if isinstance(text, Text) else Text(printable(text), style)
+    return text if isinstance(text, Text) else Text(printable_line(text), style)
+
+
+def line(text: object, to_stderr: bool = False) -> None:
+    """Print a text as one line, whatever it has."""
+    print(printable_line(str(text)), file=sys.stderr if to_stderr else sys.stdout, flush=True)
+
+
+@contextlib.contextmanager
+def reader_may_stop() -> Iterator[None]:
+    """Print to a reader that may stop early, as `head` does: what it does not read is lost."""
+    try:
+        yield
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Python would flush once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def result(
@@ -117,19 +135,26 @@ def result(
 ) -> None:
     """Show the result of a command: by its text and tables, or the object itself as JSON.
 
+    A text is one line: a line feed in it is shown as an escape, so that it cannot forge a line.
+
     :param text: not asked where the result is shown as JSON.
     :param wrapped: whether a line longer than the terminal is wide is continued on the next one.
     """
-    if as_json:
-        _write_json(found)
-        return
+    with reader_may_stop():
+        if as_json:
+            _write_json(found)
+        else:
+            _show(text, as_markdown, wrapped)
+
+
+def _show(text: Iterable[Block], as_markdown: bool, wrapped: bool) -> None:
     for block in itertools.chain.from_iterable(map(_shown, text)):
         if as_markdown and str(block):
             print(printable(_markdown_of(block)))
         elif isinstance(block, Table):
             _table(block)
         elif isinstance(block, str) and not wrapped:
-            print(printable(block))
+            print(printable_line(block))
         elif not as_markdown:
             _print(plain(block))
 
@@ -173,8 +198,7 @@ def _table(table: Table) -> None:
 def _write_json(value: Any) -> None:
     """Print a value to standard output as JSON, with null for what is no number."""
     finite = json.loads(json.dumps(value, default=_members), parse_constant=lambda _: None)
-    json.dump(finite, sys.stdout, indent=1, ensure_ascii=False)
-    sys.stdout.write("\n")
+    print(printable_json(finite))
 
 
 def _members(value: Any) -> Any:

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 from fabricheck.core.errors import InvalidFile, NotFoundError
 
-#: Characters that control a terminal or reorder text, or that HTML and SVG cannot contain: all
-#: control characters but tab and line feed, direction marks, and non-characters.
+#: Characters that control a terminal, reorder text, end a line or show nothing, or that HTML and
+#: SVG cannot contain: all control characters but tab and line feed, direction marks, separators of
+#: lines, what has no width, and non-characters.
 _CONTROL = re.compile(
-    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\u061c\\u200e\\u200f\\u202a-\\u202e\\u2066-\\u2069"
-    "\\ud800-\\udfff\\ufffe\\uffff]"
+    "[\\x00-\\x08\\x0b-\\x1f\\x7f-\\x9f\\xad\\u061c\\u180e\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f"
+    "\\ud800-\\udfff\\ufeff\\ufff9-\\ufffb\\ufffe\\uffff\\U000e0000-\\U000e007f]"
 )
 
 #: The most parts of a set of indices that are written in full.
@@ -23,6 +26,17 @@ MOST_PARTS = 4
 def printable(text: str) -> str:
     r"""Escape control characters, as ``\x1b``, so that a text can be printed."""
     return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
+def printable_line(text: str) -> str:
+    r"""Escape control characters and line feeds, so that a text stays one line."""
+    return printable(text).replace("\n", "\\n")
+
+
+def printable_json(value: Any) -> str:
+    """Return a value as JSON in which control characters are escapes of JSON."""
+    text = json.dumps(value, indent=1, ensure_ascii=False)
+    return _CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text)
 
 
 def capitalized(text: str) -> str:

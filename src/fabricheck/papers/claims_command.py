@@ -59,7 +59,7 @@ def claims_command(
     problems = [str(problem) for entry in entries for problem in entry.problems]
     text = (block for claims in found for block in _text(claims, show_all))
     result = {"partitions": found, "documents": documents(), "problems": problems}
-    show.result(result, (heading(results), *text), as_json)
+    show.result(result, (*heading(results), *text), as_json)
     return end(results, entries, None if entries else f"There is no result document in {what}.")
 
 
@@ -82,7 +82,8 @@ def _text(found: Claims, show_all: bool) -> Iterator[show.Block]:
     # Documents outside any session can have several runtimes, each of which is judged separately.
     where = found.where or f"documents outside any session ({listed(found.runtimes)})"
     on = f" on {found.on}" if found.on else ""
-    yield f"\n{where}{on}, {found.kind}{node}{overlay}"
+    yield ""
+    yield f"{where}{on}, {found.kind}{node}{overlay}"
     rows = [
         (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict, found.kind))
         for verdict in found.verdicts

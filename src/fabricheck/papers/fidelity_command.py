@@ -47,10 +47,9 @@ def fidelity(
     found = compare(load(node), programs)
     if page is not None:
         write_whole(page, page_of(found))
-        typer.echo(f"wrote {page}", err=True)
+        show.line(f"wrote {page}", to_stderr=True)
     if as_json or page is None:
-        text = [text_of(found).rstrip("\n")]
-        show.result(json_of(found), text, as_json, wrapped=False)
+        show.result(json_of(found), text_of(found).splitlines(), as_json, wrapped=False)
 
 
 def page_of(found: Fidelity) -> str:

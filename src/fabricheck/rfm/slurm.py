@@ -27,7 +27,7 @@ from ClusterShell.NodeSet import NodeSet
 from reframe.core import runtime
 from reframe.core.exceptions import JobBlockedError, JobError, ReframeError
 
-from fabricheck.core import nodelists, processes
+from fabricheck.core import nodelists, processes, show
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
@@ -513,13 +513,13 @@ def begin_distributed(node_map: NodeMap, chosen: Sequence[str], state: str) -> N
     )
     if submits(partition):
         jobs = min(len(measured[name]), partition.max_jobs)
-        print(
+        show.line(
             f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "
             f"at most {jobs} in the queue ({JOBS_LIMIT})."
         )
     out = {node: requested[node] for node in requested if node not in measured[name]}
     if out:
-        print(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
+        show.line(f"--distribute={state} leaves out {_described(out)}; {path} names them.")
 
 
 def _described(requested: Mapping[str, RequestedNode]) -> str:

@@ -6,7 +6,6 @@ facts are collected: versions and settings.
 
 from __future__ import annotations
 
-import json
 import os
 import platform
 import re
@@ -25,7 +24,7 @@ import fabricheck
 from fabricheck.core import amounts, checkout
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.show import listed
-from fabricheck.core.text import printable
+from fabricheck.core.text import printable, printable_json
 from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_NODE, UNKNOWN
 from fabricheck.node import load
 from fabricheck.node.system import platform_json
@@ -442,7 +441,7 @@ class FirstHour:
             self.say(f"{self._now}: {error}")
 
     def _json(self, name: str, value: object) -> None:
-        text = json.dumps(value, indent=1, ensure_ascii=False) + "\n"
+        text = printable_json(value) + "\n"
         (self.folder / name).write_text(text, encoding="utf-8")
 
     def _topology(self) -> None:

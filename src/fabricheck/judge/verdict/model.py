@@ -7,7 +7,6 @@ has a file for each node, and one for all nodes.
 from __future__ import annotations
 
 import hashlib
-import json
 import re
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
@@ -20,7 +19,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
 from fabricheck.core.show import listed
-from fabricheck.core.text import read_text
+from fabricheck.core.text import printable_json, read_text
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict.rules import STATUSES, Evidence, NodeStatus, worst
@@ -427,7 +426,7 @@ def _files_of(folder: Path) -> set[str]:
 
 
 def _text(document: NodeVerdict | Verdict) -> str:
-    return json.dumps(as_json(document), indent=1, ensure_ascii=False) + "\n"
+    return printable_json(as_json(document)) + "\n"
 
 
 def as_json(document: NodeVerdict | Verdict) -> Any:

@@ -35,7 +35,8 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
         yield f"found in: {listed(model.systems)}"
     if model.overlay is not None:
         yield f"changed by the overlay '{model.overlay.name}': {model.overlay.parts.description}"
-    yield f"\nDevices: {len(model.devices)} x {model.device_model} ({model.architecture})"
+    yield ""
+    yield f"Devices: {len(model.devices)} x {model.device_model} ({model.architecture})"
     for device in model.devices:
         pci = "" if device.pci_address is None else f", PCI {device.pci_address}"
         peak = device.memory_peak_gbs
@@ -45,7 +46,8 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
             f"memory {device.memory_bytes / 2**30:.1f} GiB {rate}, "
             f"nearest cores {format_cores(device.near_cores)}{pci}"
         )
-    yield "\nNUMA domains"
+    yield ""
+    yield "NUMA domains"
     for domain in model.domains:
         peak = domain.memory_peak_gbs
         memory = "memory peak unknown" if peak is None else f"memory {peak:g} GB/s"
@@ -55,7 +57,8 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
             f"  {domain.index}: cores {format_cores(domain.cores)}{reserved}, {memory}, "
             f"devices {attached}"
         )
-    yield f"\nHost link of each device: {model.host_link_type}, " + _peaks(
+    yield ""
+    yield f"Host link of each device: {model.host_link_type}, " + _peaks(
         _rate(device.host_link_gbs) for device in model.devices
     )
     engine = model.copy_engine
@@ -63,18 +66,22 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
         "peak unknown" if engine.peak_gbs is None else f"{engine.peak_gbs:g} GB/s per transfer"
     )
     if model.switch is not None:
+        yield ""
         yield (
-            f"\nSwitch: {model.switch.links_per_device} links per device, "
+            f"Switch: {model.switch.links_per_device} links per device, "
             f"{_rate(model.switch.peak_gbs)} GB/s each and per direction"
         )
     else:
-        yield "\nLinks between devices (. none), " + _peaks(
+        yield ""
+        yield "Links between devices (. none), " + _peaks(
             _rate(link.peak_gbs) for link in model.links.values()
         )
         yield _links(model.link_matrix)
-        yield "\nHops of the shortest path"
+        yield ""
+        yield "Hops of the shortest path"
         yield _matrix(model.hop_matrix)
-    yield "\nLink classes (theoretical peak of the widest path, GB/s per direction)"
+    yield ""
+    yield "Link classes (theoretical peak of the widest path, GB/s per direction)"
     for link_class, pairs in model.link_classes.items():
         peaks = {model.peer_peak_gbs(a, b) for a, b in pairs if link_class.links}
         shown = enumerated(map(_rate, sorted(peaks))) or "none"
@@ -83,17 +90,20 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
     if model.detour_pairs:
         which = " ".join(f"{a}-{b}" for a, b in model.detour_pairs)
         yield f"  widest path longer than the shortest: {which}"
-    yield "\nPlacements (one rank per device)"
+    yield ""
+    yield "Placements (one rank per device)"
     for name, placement in model.placements().items():
         devices = ",".join(map(str, placement.devices))
         yield f"  {name}: devices {devices}, cores {placement.map_cpu}"
-    yield "\nNumbers and their sources"
+    yield ""
+    yield "Numbers and their sources"
     for key, fact in model.facts.items():
         shown = f" = {fact.value}" if isinstance(fact, Quantity) else ""
         place = listed(filter(None, (fact.source, fact.where, fact.record)))
         note = f" ({fact.note})" if fact.note else ""
         yield f"  {key}{shown}: {fact.kind}{f', {place}' if place else ''}{note}"
-    yield "\nSources"
+    yield ""
+    yield "Sources"
     for key, source in model.sources.items():
         yield f"  {key}: {source.title}{f', {source.url}' if source.url else ''}"
 
@@ -108,10 +118,12 @@ def report_text(report: Reported) -> Iterator[str | Table]:
     if report.links is not None:
         peak = report.link_peak_gbs
         each = "" if peak is None else f", {peak:g} GB/s each and per direction"
-        yield f"\nDirect links (. none){each}"
+        yield ""
+        yield f"Direct links (. none){each}"
         yield _links(report.links)
     elif report.link_types is not None:
-        yield "\nLink types (the number of links is not reported)"
+        yield ""
+        yield "Link types (the number of links is not reported)"
         yield _matrix(report.link_types)
     for title, values in (
         ("NUMA domain", report.numa),
@@ -119,7 +131,8 @@ def report_text(report: Reported) -> Iterator[str | Table]:
         ("PCI address", report.pci),
     ):
         if values is not None:
-            yield f"\n{title} of each device"
+            yield ""
+            yield f"{title} of each device"
             yield from (f"  {i}: {'-' if v is None else v}" for i, v in enumerate(values))
 
 
