@@ -127,6 +127,20 @@ TEST_CASE("an older document of that name does not survive the start of a run") 
   CHECK_FALSE(fs::exists(path));
 }
 
+TEST_CASE("a link beside a document is not followed") {
+  const Folder folder;
+  const auto path = folder.file("result.json");
+  const auto victim = folder.file("victim.txt");
+  std::ofstream(victim) << "[]";
+  for (const auto* suffix : {".new", ".partial", ".partial.new"}) {
+    fs::create_symlink(victim, path + suffix);
+  }
+  Document document(path, nlohmann::json::object());
+  document.finish("good", 0, "", true);
+  CHECK(read(path)["outcome"]["exit_code"] == 0);
+  CHECK(read(victim).is_array());
+}
+
 TEST_CASE("a place that cannot be written is refused before anything is measured") {
   const Folder folder;
   try {

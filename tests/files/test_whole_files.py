@@ -5,8 +5,13 @@ import stat
 import pytest
 
 from fabricheck.core.errors import NotFoundError
-from fabricheck.core.whole_files import write_all, write_whole
+from fabricheck.core.whole_files import replaced, write_all, write_whole
 from full_disk import files_of_at_most
+
+
+def replaced_by(path, content):
+    with replaced(path) as out:
+        out.write(content)
 
 
 def test_files_are_replaced_and_made(tmp_path):
@@ -41,9 +46,43 @@ def test_what_is_no_file_is_not_replaced(tmp_path):
     assert first.read_text() == "one"
 
 
-def test_a_link_stays_one(tmp_path):
-    (tmp_path / "target").write_text("before")
-    link = tmp_path / "link"
-    link.symlink_to("target")
-    write_whole(link, "after")
-    assert link.is_symlink() and (tmp_path / "target").read_text() == "after"
+def test_a_link_is_not_followed(tmp_path):
+    target, link = tmp_path / "target", tmp_path / "link"
+    target.write_text("before")
+    link.symlink_to(target)
+    for write in (lambda: write_whole(link, "after"), lambda: replaced_by(link, b"after")):
+        with pytest.raises(NotFoundError) as error:
+            write()
+        why = f"it is a symbolic link; name the file it leads to, {target}"
+        assert str(error.value) == f"{link} cannot be written ({why})."
+    assert link.is_symlink() and target.read_text() == "before"
+
+
+def test_planted_links_of_the_names_that_were_used_are_not_followed(tmp_path):
+    victim, path = tmp_path / "victim", tmp_path / "verdict.json"
+    victim.write_text("of the user")
+    for suffix in (".partial", ".new"):
+        (tmp_path / f"verdict.json{suffix}").symlink_to(victim)
+    write_whole(path, "verdict")
+    replaced_by(tmp_path / "other.csv", b"rows")
+    assert not path.is_symlink() and path.read_text() == "verdict"
+    assert victim.read_text() == "of the user"
+
+
+def test_what_is_written_has_a_name_that_nobody_can_plant(tmp_path):
+    names = set()
+    for _ in range(2):
+        with replaced(tmp_path / "file.csv") as out:
+            names |= {path.name for path in tmp_path.glob(".file.csv.*")}
+            out.write(b"rows")
+    assert len(names) == 2
+    assert [path.name for path in tmp_path.iterdir()] == ["file.csv"]
+
+
+def test_a_block_that_fails_leaves_nothing(tmp_path):
+    (tmp_path / "file.csv").write_text("before")
+    with pytest.raises(ZeroDivisionError), replaced(tmp_path / "file.csv") as out:
+        out.write(b"half")
+        raise ZeroDivisionError
+    assert (tmp_path / "file.csv").read_text() == "before"
+    assert len(list(tmp_path.iterdir())) == 1

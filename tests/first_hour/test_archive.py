@@ -150,11 +150,73 @@ def test_an_archive_that_would_leave_its_folder(tmp_path, member, said):
     assert not (tmp_path.parent / "escaped").exists()
 
 
-def test_an_archive_that_is_too_large(tmp_path, monkeypatch):
+def headers(kind, content, number=1):
+    """Return headers of a kind that precede a member, and their contents."""
+    about = tarfile.TarInfo("header")
+    about.type, about.size = kind, len(content)
+    return (about.tobuf(tarfile.USTAR_FORMAT) + content + bytes(-len(content) % 512)) * number
+
+
+def entries(first, last):
+    return b"".join(b"16 k%08d=ab\n" % number for number in range(first, last))
+
+
+A_FILE = tarfile.TarInfo("a/results/file").tobuf(tarfile.USTAR_FORMAT)
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (A_FILE + bytes(2 << 20), "it exceeds 1 MiB unpacked"),
+        (headers(b"x", b"a" * 20_000) + A_FILE, "a header exceeds 16 KiB"),
+        (headers(b"L", b"a" * 20_000) + A_FILE, "a header exceeds 16 KiB"),
+        (headers(b"x", b"", 3000) + A_FILE, "a header exceeds 16 KiB"),
+        (headers(b"x", entries(0, 101)) + A_FILE, "a header has more than 100 entries"),
+        (
+            b"".join(headers(b"g", entries(9 * n, 9 * n + 9)) + A_FILE for n in range(12)),
+            "its headers have more than 100 global entries",
+        ),
+        (A_FILE * 51, "it has more than 50 files and folders"),
+        ((headers(b"x", b"11 a=aaaaa\n", 10) + A_FILE) * 50, "its headers exceed 0 MiB"),
+    ],
+    ids=["bytes", "header", "long name", "chain", "entries", "global", "members", "all headers"],
+)
+def test_an_archive_beyond_a_limit_is_refused_before_anything_is_written(
+    tmp_path, monkeypatch, content, reason
+):
+    monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(archive, "MOST_HEADER_BYTES", 500_000)
+    monkeypatch.setattr(archive, "MOST_MEMBERS", 50)
+    written = []
+    monkeypatch.setattr(tarfile.TarFile, "extract", lambda *_, **__: written.append(1))
+    path = tmp_path / "evil.tar.gz"
+    path.write_bytes(gzip.compress(content + bytes(1024)))
+    said = run("results", "show", path, code=INVALID)
+    assert said == f"fabricheck: {path} is refused: {reason}."
+    assert not written
+
+
+def test_a_member_larger_than_the_limit_is_not_unpacked(tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
     path = made(tmp_path / "large.tar.gz", *(("a/zeros", "0" * 600_000) for _ in range(2)))
-    said = run("results", "show", path, code=INVALID)
-    assert "its content exceeds 1 MiB or 100000 files" in said
+    assert "it exceeds 1 MiB unpacked" in run("results", "show", path, code=INVALID)
+
+
+def test_a_path_of_many_folders_and_a_name_with_a_line_feed_are_refused(tmp_path):
+    deep = made(tmp_path / "deep.tar.gz", ("a/" * 2000 + "file", ""))
+    said = run("verdict", deep, code=INVALID)
+    assert said.endswith("is refused: a file lies below 2000 folders, more than 32.")
+    odd = made(tmp_path / "odd.tar.gz", ("a/results/reports/run-\nscontrol update.json", "{}"))
+    said = run("verdict", odd, code=INVALID)
+    assert said.endswith("'a/results/reports/run-\\nscontrol update.json' has control characters.")
+
+
+def test_what_pack_writes_is_read(tmp_path):
+    """Long paths have headers of their own."""
+    results = measured(tmp_path / "there", 0, {"copy_worst": 10.0}, 0)
+    path, inside = tmp_path / "long.tar.gz", "n" * 200
+    archive.pack(results, path, archive.OF_RESULTS, f"{inside}/results")
+    assert archive.unpacked(path).name == inside
 
 
 def test_an_archive_without_results(tmp_path):

@@ -61,9 +61,9 @@ json verification_json(const Verification& found) {
 }
 
 /// Opens, writes, syncs and closes; returns errno of the step that failed, or 0.
-int write_file(const std::string& path, const std::string& text) {
+int write_file(const std::string& path, const std::string& text, int how = O_TRUNC) {
   const int file =
-      path == "-" ? dup(STDOUT_FILENO) : open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC, 0644);
+      path == "-" ? dup(STDOUT_FILENO) : open(path.c_str(), O_WRONLY | O_CREAT | how, 0644);
   if (file < 0) {
     return errno;
   }
@@ -177,7 +177,11 @@ std::string dumped(const json& value, int indent) {
 void write_whole(const std::string& path, const std::string& text) {
   const bool direct = !is_regular_or_absent(path);
   const auto target = direct ? path : path + ".new";
-  int error = write_file(target, text);
+  if (!direct) {
+    // What an earlier run left, or a link that another user planted, is not written to.
+    (void)unlink(target.c_str());
+  }
+  int error = write_file(target, text, direct ? O_TRUNC : O_EXCL | O_NOFOLLOW);
   if (error == 0 && !direct && std::rename(target.c_str(), path.c_str()) != 0) {
     error = errno;
   }

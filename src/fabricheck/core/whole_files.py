@@ -1,16 +1,20 @@
 """Files replaced as a whole, and generated parts of Markdown pages, between two marker lines.
 
-A reader, also after an error, finds the old file or the new one.
+A reader, also after an error, finds the old file or the new one. No link is followed: who may write
+to a folder could otherwise plant one there that leads to a file of the user.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
-import shutil
+import secrets
+import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.text import read_text
@@ -24,42 +28,39 @@ def write_whole(path: Path, text: str) -> None:
 def write_all(texts: Mapping[Path, str]) -> None:
     """Write each file beside its target, and replace the targets when all are complete.
 
-    A symbolic link is kept: the file it leads to is replaced.
-
     :param texts: the new content of each file, in UTF-8.
-    :raises NotFoundError: when one cannot be written; then none is changed.
+    :raises NotFoundError: when one cannot be written, or is not a regular file, such as a symbolic
+        link; then none is changed.
     """
-    partials: dict[Path, tuple[Path, Path]] = {}
+    partials: dict[Path, Path] = {}
     try:
         for path, text in texts.items():
-            partial, target = partials[path] = _beside(path)
-            partial.write_text(text, encoding="utf-8")
-            if target.exists():
-                shutil.copymode(target, partial)
-        for path, (partial, target) in partials.items():  # noqa: B007
-            partial.replace(target)
+            with _beside(path) as out:
+                partials[path] = Path(out.name)
+                out.write(text.encode())
+        for path, partial in partials.items():
+            partial.replace(path)
     except OSError as error:
         raise NotFoundError(f"{path} cannot be written ({error.strerror}).") from None
     finally:
-        for partial, _ in partials.values():
+        for partial in partials.values():
             partial.unlink(missing_ok=True)
 
 
 @contextmanager
-def replaced(path: Path) -> Iterator[Path]:
-    """Give a file to write to; it replaces the target when the block ends without an error.
+def replaced(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file to write to; it replaces the target when the block ends without an error.
 
     For content that is too long to be kept as one text.
 
-    :raises NotFoundError: when it cannot be written; then nothing is changed.
+    :raises NotFoundError: as `write_all`; then nothing is changed.
     """
     partial: Path | None = None
     try:
-        partial, target = _beside(path)
-        yield partial
-        if target.exists():
-            shutil.copymode(target, partial)
-        partial.replace(target)
+        with _beside(path) as out:
+            partial = Path(out.name)
+            yield out
+        partial.replace(path)
     except OSError as error:
         raise NotFoundError(f"{path} cannot be written ({error.strerror or error}).") from None
     finally:
@@ -67,15 +68,25 @@ def replaced(path: Path) -> Iterator[Path]:
             partial.unlink(missing_ok=True)
 
 
-def _beside(path: Path) -> tuple[Path, Path]:
-    """Return the temporary path of a file, and the file it replaces.
+def _beside(path: Path) -> IO[bytes]:
+    """Create a file in the folder of a target, with the permissions of the target if there is one.
 
-    :raises OSError: when the target is not a regular file.
+    Its name is random, and nothing has that name before.
+
+    :raises OSError: when it cannot be created, or the target is not a regular file.
     """
-    target = Path(os.path.realpath(path))
-    if target.exists() and not target.is_file():
+    mode: int | None = None
+    with contextlib.suppress(FileNotFoundError):
+        mode = path.lstat().st_mode
+    if mode is not None and stat.S_ISLNK(mode):
+        raise OSError(None, f"it is a symbolic link; name the file it leads to, {path.readlink()}")
+    if mode is not None and not stat.S_ISREG(mode):
         raise OSError(None, "it is not a regular file")
-    return target.with_name(f"{target.name}.partial"), target
+    partial = path.with_name(f".{path.name[:40]}.{secrets.token_hex(8)}.new")
+    out = partial.open("xb")  # which fails on a link, too
+    if mode is not None:
+        os.fchmod(out.fileno(), stat.S_IMODE(mode))
+    return out
 
 
 def rewrite_block(page: Path, blocks: Mapping[str, str]) -> None:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import csv
 import dataclasses
 import functools
+import io
 import json
 import math
 import re
@@ -196,11 +197,11 @@ def to_file(path: Path, rows: Iterable[Cells]) -> None:
 
     :raises NotFoundError: when it cannot be written; then nothing has changed.
     """
-    with replaced(path) as partial:
+    with replaced(path) as file:
         if path.suffix == ".parquet":
-            _to_parquet(partial, rows)
+            _to_parquet(path, file, rows)
             return
-        with partial.open("w", encoding="utf-8", newline="") as out:
+        with io.TextIOWrapper(file, encoding="utf-8", newline="") as out:
             to_csv(out, rows)
 
 
@@ -223,9 +224,10 @@ def _csv_cell(value: Any) -> Any:
             return value
 
 
-def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
-    """Write a Parquet file of rows, of which there is at least one.
+def _to_parquet(path: Path, file: IO[bytes], rows: Iterable[Cells]) -> None:
+    """Write rows, of which there is at least one, as Parquet.
 
+    :param path: what it becomes; batches are written to a folder beside it.
     :raises OSError: when it cannot be written.
     """
     import polars as pl
@@ -238,7 +240,7 @@ def _to_parquet(path: Path, rows: Iterable[Cells]) -> None:
             while batch := list(islice(every, BATCH)):
                 parts.append(Path(folder, f"{len(parts):06}.parquet"))
                 frame(batch).write_parquet(parts[-1])
-            pl.scan_parquet(parts).sink_parquet(path, metadata=metadata)
+            pl.scan_parquet(parts).sink_parquet(file, metadata=metadata)
     except pl.exceptions.PolarsError as error:
         raise OSError(None, str(error)) from None
 

@@ -175,8 +175,8 @@ def pack(path: Path, reframe: Path, settings: str) -> None:
     origin = f"{checkout.ORIGIN}\n{checkout.commit()}\n"
     try:
         with (
-            replaced(path) as partial,
-            tarfile.open(partial, "w:gz", compresslevel=_LEVEL) as archive,
+            replaced(path) as file,
+            tarfile.open(fileobj=file, mode="w:gz", compresslevel=_LEVEL) as archive,
         ):
             for name, text in _commands(python, reframe).items():
                 _add(archive, name, text)
