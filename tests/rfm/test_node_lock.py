@@ -5,7 +5,9 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import pwd
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -86,7 +88,9 @@ def test_a_second_session_says_that_it_waits(other):
         (sentence,) = said
         assert process.wait() == 0
     assert sentence.startswith("Another session measures this node (")
-    assert sentence.endswith(" is locked): waiting until it ends.")
+    user = pwd.getpwuid(os.getuid()).pw_name
+    holder = f"process {process.pid} of user {user}"
+    assert sentence.endswith(f" is locked by {holder}): waiting until it ends, at most 4 hours.")
 
 
 @pytest.mark.parametrize(
@@ -164,12 +168,63 @@ def test_other_users_can_take_it_whatever_the_umask(other):
         os.umask(before)
 
 
-def test_a_lock_that_can_not_be_opened_is_named(other):
-    file = guard.LOCK_FOLDERS[0] / guard.LOCK_NAME.format(guard.THIS_NODE)
+@contextlib.contextmanager
+def at_most_seconds(number):
+    """End what waits for ever, as opening a pipe for reading does."""
+
+    def end(*_):
+        raise TimeoutError(f"it waited for {number} s")
+
+    before = signal.signal(signal.SIGALRM, end)
+    signal.alarm(number)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def make_link(file):
     file.symlink_to("elsewhere")
-    sentence = f"lock of this node, {file}, cannot be opened"
-    with pytest.raises(ReframeError, match=sentence), here(print):
+
+
+def make_socket(file):
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as made:
+        made.bind(os.path.relpath(file))
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (make_link, "cannot be opened: Too many levels of symbolic links"),
+        (os.mkfifo, "is not a regular file"),
+        (os.mkdir, "is not a regular file"),
+        (make_socket, "cannot be opened: No such device or address"),
+    ],
+    ids=["link", "pipe", "folder", "socket"],
+)
+def test_what_is_no_lock_is_named_and_not_waited_for(other, make, why):
+    file = guard.LOCK_FOLDERS[0] / guard.LOCK_NAME.format(guard.THIS_NODE)
+    make(file)
+    with at_most_seconds(5), pytest.raises(ReframeError) as error, here(print):
         pass
+    owner = pwd.getpwuid(file.lstat().st_uid).pw_name
+    assert str(error.value) == (
+        f"The lock of this node, {file}, {why}. Remove it, or ask its owner to ({owner}): the next "
+        "session creates it."
+    )
+
+
+def test_a_lock_that_stays_locked_is_not_waited_for_for_ever(other, monkeypatch):
+    monkeypatch.setattr(guard, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(guard, "SECONDS_BETWEEN_TRIES", 0.05)
+    process = other()
+    with pytest.raises(ReframeError) as error, here(lambda sentence: None):
+        pass
+    file = guard.LOCK_FOLDERS[0] / guard.LOCK_NAME.format(guard.THIS_NODE)
+    user = pwd.getpwuid(os.getuid()).pw_name
+    assert str(error.value).startswith(f"The lock of this node, {file}, was not free within ")
+    assert f"process {process.pid} of user {user} holds it. End that process" in str(error.value)
 
 
 def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
@@ -201,7 +256,7 @@ def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, mon
     process.kill()
     process.wait()
     assert outcome.status == 0
-    assert "waiting until it ends." in outcome
+    assert "waiting until it ends, at most 4 hours." in outcome
     word, _, moment = suite.log.read_text().splitlines()[0].split()
     assert word == "start"
     assert [float(moment)] > ends
