@@ -123,6 +123,52 @@ def test_nvidia_without_affinities_and_with_empty_ones():
     assert report.numa == (None,) * 4
 
 
+#: The fields after the devices as nvidia-smi prints them, and the NUMA domain and cores of each.
+AFTER_THE_DEVICES = {
+    "an empty CPU affinity, as in a job of one core": ("\t\t0\t\tN/A", 0, None),
+    "both are empty": ("\t\t\t\tN/A", None, None),
+    "no NUMA domain, as in a virtual machine": ("\t0-15\t\tN/A\t\tN/A", None, "0-15"),
+    "no affinity at all": ("\tN/A\t\tN/A\t\tN/A", None, None),
+    "doubled tabs joined": ("\t0-15\t0\tN/A", 0, "0-15"),
+    "memory of the devices behind the domain of the cores": ("\t0-71\t0,2-17\t\tN/A", 0, "0-71"),
+    "the same in a job of one core": ("\t1\t0,2-17\t\tN/A", 0, "1"),
+    "some cores": ("\t4,6,8,10,12\t0\t\tN/A", 0, "4,6,8,10,12"),
+    "blanks": ("   0-71    0,2-17          N/A", 0, "0-71"),
+    "blanks that do not show what is empty": ("           0          N/A", None, None),
+}
+
+
+@pytest.mark.parametrize(
+    ("printed", "domain", "cores"), AFTER_THE_DEVICES.values(), ids=AFTER_THE_DEVICES
+)
+def test_nvidia_rows_are_read_whichever_affinity_is_empty_or_a_list(printed, domain, cores):
+    text = texts.topo_m(A100)
+    if "\t" not in printed:
+        text = text.replace("\t", "  ")
+    printed_before = "\t0-15\t0\t\tN/A" if "\t" in printed else "  0-15  0    N/A"
+    changed = text.replace(printed_before, printed)
+    assert changed != text
+    report, before = parse_text(changed, "x"), parse_text(text, "x")
+    assert (report.links, report.link_types) == (before.links, before.link_types)
+    first = before.cpus.count("0-15")
+    assert report.numa[:first] == (domain,) * first and report.cpus[:first] == (cores,) * first
+
+
+def test_nvidia_devices_of_one_node_may_have_an_affinity_or_none():
+    text = texts.topo_m(A100).replace("\t0-15\t0\t\tN/A", "\t\t0\t\tN/A", 1)
+    report = parse_text(text, "x")
+    assert report.cpus == (None, "0-15", "0-15", "0-15") and report.numa == (0,) * 4
+
+
+def test_nvidia_memory_of_each_device_is_a_domain_of_its_own():
+    text = texts.topo_m(A100)
+    for number in (2, 10, 18, 26):
+        text = text.replace("\t0\t\tN/A", f"\t0,2-33\t\t{number}", 1)
+    assert parse_text(text, "x").numa == (0,) * 4
+    with pytest.raises(GarbledOutput, match="the column 'GPU NUMA ID' is damaged"):
+        parse_text(text.replace("\t\t10\n", "\t\t2\n"), "x")
+
+
 def test_nvidia_pairs_without_nvlink():
     report = parse_text(texts.topo_m(A100, between=lambda a, b: "SYS"), "x")
     assert report.links == ((0,) * 4,) * 4

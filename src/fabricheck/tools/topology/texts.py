@@ -336,11 +336,21 @@ _GPU = re.compile(r"GPU\d+")
 _NIC = re.compile(r"NIC\d+|mlx\d_\d+|hfi\d_\d+")
 _CELL = re.compile(r"NV(\d+)|SYS|NODE|PHB|PXB|PIX")
 _QUERIED = re.compile(r"(\d+), ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
-_BETWEEN = ("\t", r"\s+")
 
 #: The columns after the devices in the header.
 ENDS_HEADER = "CPU Affinity"
 _COLUMNS = (ENDS_HEADER, "NUMA Affinity", "GPU NUMA ID")
+
+#: By the number of these columns, the fields between tabs after the devices of a row: CPU affinity,
+#: NUMA affinity and GPU NUMA ID, each of which may be empty, and fields that always are. nvidia-smi
+#: doubles the tab before a GPU NUMA ID, and where the NUMA affinity is N/A the one before it; some
+#: programs join doubled tabs.
+_LAYOUTS = {
+    0: ("", " "),
+    1: ("c", "c "),
+    2: ("cn", "cn ", "c n"),
+    3: ("cn g", "c n g", "cng"),
+}
 
 
 def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
@@ -383,8 +393,9 @@ def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
     own = rows[:count]
     types = tuple(tuple(line.words[1 : count + 1]) for line in own)
     Table(tuple(gpus), types, tuple(own)).require_symmetry("X")
-    _same_fields(own, header)
-    near = [(_affinity(line, len(names)), line) for line in own]
+    columns = sum(column in trailing for column in _COLUMNS)
+    near = [_nearness(line, len(names), columns) for line in own]
+    _require_own_memory([each.memory for each in near], own[0])
     return Reported(
         origin=origin,
         vendor="nvidia",
@@ -393,8 +404,8 @@ def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
             tuple(int(cell[2:]) if cell.startswith("NV") else 0 for cell in row) for row in types
         ),
         link_types=types,
-        numa=tuple(_numa(*each) for each in near) if "NUMA" in trailing else None,
-        cpus=tuple(_cpus(*each) for each in near) if "CPU" in trailing else None,
+        numa=tuple(_numa(*each) for each in zip(near, own, strict=True)) if columns > 1 else None,
+        cpus=tuple(_cpus(*each) for each in zip(near, own, strict=True)) if columns > 0 else None,
     )
 
 
@@ -416,45 +427,75 @@ def _rows(lines: Sequence[Line], labels: Sequence[str], header: Line, table: str
     return lines[: len(labels)]
 
 
-def _same_fields(rows: Sequence[Line], header: Line) -> None:
-    """Refuse rows of different length: the missing field cannot be determined."""
-    for line in rows:
-        counts = [len(re.split(by, line.text)) for by in _BETWEEN]
-        if counts != [len(re.split(by, rows[0].text)) for by in _BETWEEN]:
-            raise line.garbled("this row has another number of fields than the first one")
-        # nvidia-smi prints one tab more than it has columns.
-        if "\t" in line.text and counts[0] - len(header.text.split("\t")) not in (0, 1):
-            raise line.garbled("this row has another number of fields than the header has columns")
-    if header.text.endswith(_COLUMNS[-1]):
-        # Memory of devices as NUMA domains: each device has its own, or none has one.
-        domains = [line.words[-1] for line in rows]
-        numbers = set(filter(str.isdecimal, domains))
-        if len(numbers) not in (0, len(rows)) or {*domains} - numbers - {"N/A"}:
-            raise rows[0].garbled(f"the column '{_COLUMNS[-1]}' is damaged ({listed(domains)})")
+@dataclass(frozen=True)
+class _Nearness:
+    """The fields after the devices of a row, as printed: empty where the row has none.
+
+    cores: CPU affinity. domains: NUMA affinity. memory: the NUMA domain of the device's memory.
+    """
+
+    cores: str = ""
+    domains: str = ""
+    memory: str = ""
 
 
-def _affinity(line: Line, columns: int) -> list[str]:
-    """Return CPU and NUMA affinity; tabs show which one is empty, else both are required."""
-    fields = line.text.split("\t") if "\t" in line.text else line.words
-    return [*map(str.strip, fields[columns + 1 :]), "", ""][:2]
+def _nearness(line: Line, names: int, columns: int) -> _Nearness:
+    """Return the fields after the devices of a row.
+
+    Only tabs show which of them is empty: without tabs, a row with fewer fields tells nothing.
+
+    :param names: the number of columns of devices.
+    :param columns: the number of columns after them.
+    """
+    if "\t" not in line.text:
+        fields = line.words[names + 1 :]
+        if len(fields) > columns:
+            raise line.garbled("this row has more fields than the header has columns")
+        return _Nearness(*fields) if len(fields) == columns else _Nearness()
+    fields = [field.strip() for field in line.text.split("\t")[names + 1 :]]
+    for layout in _LAYOUTS[columns]:
+        if _fits(fields, layout):
+            by_letter = dict(zip(layout, fields, strict=True))
+            return _Nearness(*(by_letter.get(letter, "") for letter in "cng"))
+    raise line.garbled("this row has another number of fields than the header has columns")
 
 
-def _numa(values: Sequence[str], line: Line) -> int | None:
-    text = values[1]
+def _fits(fields: Sequence[str], layout: str) -> bool:
+    if len(fields) != len(layout):
+        return False
+    return not any(field and letter == " " for field, letter in zip(fields, layout, strict=True))
+
+
+def _require_own_memory(domains: Sequence[str], row: Line) -> None:
+    """Refuse memory of devices as NUMA domains that not each device has of its own, or none."""
+    numbers = set(filter(str.isdecimal, domains))
+    if len(numbers) not in (0, len(domains)) or {*domains} - numbers - {"N/A", ""}:
+        raise row.garbled(f"the column '{_COLUMNS[-1]}' is damaged ({listed(domains)})")
+
+
+def _numa(near: _Nearness, line: Line) -> int | None:
+    """Return the NUMA domain near a device; None where it is unknown or one of several.
+
+    A device whose memory is NUMA domains has them in a list behind that of its cores (0,2-17).
+    """
+    text = near.domains
     if text in ("", "N/A"):
         return None
-    if found := re.fullmatch(r"(\d+)-(\d+)", text):
-        cores = _cpus(values, line)
-        if cores is not None and int(found[2]) - int(found[1]) >= len(parse_cores(cores)):
-            raise line.garbled(f"the domains {text} outnumber the cores {cores}")
-        return None
-    if not text.isdecimal():
-        raise line.garbled(f"'{text}' is not a NUMA affinity")
-    return int(text)
+    try:
+        domains = parse_cores(text)
+    except ValueError:
+        raise line.garbled(f"'{text}' is not a NUMA affinity") from None
+    first = text.split(",")[0]
+    if first.isdecimal():
+        return int(first)
+    cores = _cpus(near, line)
+    if cores is not None and len(domains) > len(parse_cores(cores)):
+        raise line.garbled(f"the domains {text} outnumber the cores {cores}")
+    return None
 
 
-def _cpus(values: Sequence[str], line: Line) -> str | None:
-    text = values[0]
+def _cpus(near: _Nearness, line: Line) -> str | None:
+    text = near.cores
     if text in ("", "N/A"):
         return None
     try:
