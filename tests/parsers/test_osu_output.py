@@ -312,6 +312,16 @@ def test_managed_memory_is_not_device_memory():
         "[node1:12345] 7 more processes have sent help message help-mpi-btl-openib.txt / no\n",
         "[node1:12345] 1 more process has sent help message help-mpi-btl-openib.txt / no\n",
         '[gpu-1.cluster:8] Set MCA parameter "orte_base_help_aggregate" to 0 to see all\n',
+        # The table of UCX_PROTO_INFO.
+        "[1700000000.123456] [node1:48213:0]   +--------------+---------------------+------+\n",
+        "[1700000000.123456] [node1:48213:0]   | 0x5619 self cfg#0 | tagged message | host |\n",
+        "libfabric:48213:core:core:fi_getinfo():1123<info> Since psm3 can be used\n",
+        # --report-bindings of Open MPI 4 and 5.
+        "[node18.cluster:01840] MCW rank 1 bound to socket 0[core 0[hwt 0]]: [B/././.]\n",
+        "[node18.cluster:01840] MCW rank 1 is not bound (or bound to all processors)\n",
+        "[node18:11600] Rank 0 bound to package[0][core:0]\n",
+        "node1:11:12 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[0] via P2P/IPC\n",
+        "[2026-01-02 03:04:05] node1:11:12 [0] init.cc:140 NCCL WARN NUMA balancing is on\n",
     ],
 )
 def test_warnings_of_libraries_are_passed_over(log):
@@ -320,21 +330,64 @@ def test_warnings_of_libraries_are_passed_over(log):
     for position in range(len(lines) + 1):
         noisy = "".join([*lines[:position], log, *lines[position:]])
         assert osu.parse(noisy, "bw", program, sizes) == read("bw")
-    with pytest.raises(GarbledOutput, match="only warnings of libraries"):
+    with pytest.raises(GarbledOutput, match="only messages of libraries"):
         osu.parse(log, "bw", program, sizes)
 
 
 @pytest.mark.parametrize(
-    "log",
+    ("log", "says"),
     [
-        "libfabric:48213:1700000000::cxi:core:cxip_nic_alloc():52<critical> no NIC\n",
-        "[node1:12345] *** An error occurred in MPI_Send\n",
+        (
+            "libfabric:48213:1700000000::cxi:core:cxip_nic_alloc():52<critical> no NIC\n",
+            "libfabric reports '1700000000::cxi:core:cxip_nic_alloc():52<critical> no NIC'",
+        ),
+        (
+            "[node1:12345] *** An error occurred in MPI_Send\n",
+            "Open MPI or PMIx reports '*** An error occurred in MPI_Send'",
+        ),
+        (
+            "[node1:12345] PMIX ERROR: ERROR in file gds_ds12_lock.c at line 168\n",
+            "Open MPI or PMIx reports 'PMIX ERROR: ERROR in file gds_ds12_lock.c at line 168'",
+        ),
+        (
+            "[1700000000.123456] [node1:48213:0]  mm_xpmem.c:1 UCX  ERROR no memory\n",
+            "UCX reports 'mm_xpmem.c:1 UCX  ERROR no memory'",
+        ),
     ],
 )
-def test_errors_of_libraries_are_not_passed_over(log):
+@pytest.mark.parametrize("position", [3, 4, 6, 20])
+def test_errors_of_libraries_are_named(log, says, position):
     text, program, sizes = GOOD["bw"]
-    with pytest.raises(GarbledOutput):
-        osu.parse(log.join(text.splitlines(keepends=True)), "bw", program, sizes)
+    lines = text.splitlines(keepends=True)
+    with pytest.raises(GarbledOutput) as raised:
+        osu.parse("".join([*lines[:position], log, *lines[position:]]), "bw", program, sizes)
+    assert says in str(raised.value) and f"line {position + 1}:" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("message", "says"),
+    [
+        ("[1700000000.1] [node1:8:0]   | eager |", "UCX is inside this line: unset UCX_LOG_LEVEL "
+         "and UCX_PROTO_INFO"),
+        ("node1:11:12 [0] NCCL INFO Channel", "NCCL or RCCL is inside this line: unset NCCL_DEBUG"),
+        ("[node1:8] MCW rank 1 bound to socket 0", "without --report-bindings"),
+    ],
+)  # fmt: skip
+def test_a_message_inside_a_row_is_named_with_what_ends_it(message, says):
+    text, program, sizes = GOOD["bw"]
+    lines = text.splitlines()
+    mixed = "\n".join([*lines[:-1], f"{lines[-1]} {message}", ""])
+    with pytest.raises(GarbledOutput) as raised:
+        osu.parse(mixed, "bw", program, sizes)
+    assert says in str(raised.value)
+
+
+def test_a_line_of_another_program_is_no_damaged_row():
+    text, program, sizes = GOOD["bw"]
+    lines = text.splitlines(keepends=True)
+    lines.insert(-2, "Warning: Permanently added 'node2' to the list of known hosts.\n")
+    with pytest.raises(GarbledOutput, match="is no row of the table: another program wrote it"):
+        osu.parse("".join(lines), "bw", program, sizes)
 
 
 LABELS = ("0: ", " 0: ", "node1.cluster 0: ", "[0] ", "[1,0]<stdout>:", "[prte-7@1,0]<stdout>: ")

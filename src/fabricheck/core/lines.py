@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from fabricheck.core.errors import GarbledOutput, OtherRunError, UsageError, WrongDataError
+from fabricheck.core.show import cut
 
 # Colours, erased lines, moves of the cursor and modes of a terminal.
 _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
@@ -16,18 +17,66 @@ _ESCAPE = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _LABEL = re.compile(
     r"^(?:[^<>]*<std(?:out|err|diag)>: ?|\[\d+\](?: |$)|\s*(?:[\w.-]+ )?\d+:(?: |$))"
 )
-# Libraries may write their warnings to standard output, or a launcher merges both outputs.
-_WARNING = re.compile(
-    # UCX pads the number of the process.
-    r"\[\d+\.\d+\]\s*\[\S+?:\d+\s*:[^\]]*\].*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b"
-    # libfabric: its process, time, provider, domain, function and line.
-    r"|libfabric:\d+:\d+:\S*\(\):\d+<(?:warn|info)>"
-    # Open MPI counts messages that it told before.
-    r"|\[\S+:\d+\] (?:\d+ more process(?:es have| has) sent help message|Set MCA parameter)\b"
-)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-][0-9]{1,3})?")
 # Digits that `int` refuses, or accepts from another script: no tool prints them.
 _NO_NUMBER = re.compile(r"[0-9]{100}|(?![0-9])\d")
+
+
+@dataclass(frozen=True)
+class _Library:
+    """A library or launcher that writes messages among the lines of a program.
+
+    Some write to standard output, or a launcher merges both outputs. begins: what its messages
+    begin with. harmless: the messages that report no failure, behind that; a whole line of them is
+    passed over. advice: what ends them.
+    """
+
+    name: str
+    begins: re.Pattern[str]
+    harmless: re.Pattern[str]
+    advice: str
+
+
+_LIBRARIES = (
+    _Library(
+        "UCX",
+        # Time, host, process and thread; UCX pads the number of the process.
+        re.compile(r"\[\d+\.\d+\]\s*\[\S+?:\d+\s*:[^\]]*\]"),
+        # Its log, and the tables of UCX_PROTO_INFO.
+        re.compile(r".*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b|\s*[+|]"),
+        "unset UCX_LOG_LEVEL and UCX_PROTO_INFO",
+    ),
+    _Library(
+        "libfabric",
+        # Its process, and mostly the time; then provider, domain, function and line.
+        re.compile(r"libfabric:\d+:"),
+        re.compile(r"\S*\(\):\d+<(?:warn|info|debug|trace)>"),
+        "unset FI_LOG_LEVEL",
+    ),
+    _Library(
+        "NCCL or RCCL",
+        # Where they are set the time, then host, process and thread, the device, file and line.
+        re.compile(r"(?:\[[^\]]+\] )?[\w.-]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL "),
+        re.compile(r"INFO|WARN|TRACE|CALL"),
+        "unset NCCL_DEBUG",
+    ),
+    _Library(
+        "Open MPI or PMIx",
+        re.compile(r"\[[\w.-]+:\d+\] "),
+        # Counts of messages that it printed before, and those of --report-bindings.
+        re.compile(
+            r"(?:\d+ more process(?:es have| has) sent help message|Set MCA parameter"
+            r"|(?:MCW )?[Rr]ank \d+ (?:is not )?bound)\b"
+        ),
+        "start the ranks without --report-bindings and verbose parameters",
+    ),
+)
+
+#: The library whose messages the parser of its tests reads.
+NCCL = "NCCL or RCCL"
+
+#: The most characters of a message in a refusal.
+_LONGEST_MESSAGE = 80
 
 
 @dataclass(frozen=True)
@@ -85,10 +134,11 @@ def ended_lines_of(text: str, origin: str) -> list[Line]:
     return lines
 
 
-def lines_of_ranks(lines: Sequence[Line], banner: str = "") -> list[Line]:
-    """Return the lines of an MPI program without a launcher's labels and libraries' warnings.
+def lines_of_ranks(lines: Sequence[Line], banner: str = "", reads: str = "") -> list[Line]:
+    """Return the lines of an MPI program without a launcher's labels and libraries' messages.
 
     :param banner: the start of a line that the program always prints.
+    :param reads: the library whose messages the caller reads.
     :raises GarbledOutput: when another label is in front of it.
     """
     plain = [replace(line, text=_LABEL.sub("", line.text, count=1)) for line in lines]
@@ -100,7 +150,31 @@ def lines_of_ranks(lines: Sequence[Line], banner: str = "") -> list[Line]:
                     f"the label '{label.strip()}' is in front of '{banner}': start the ranks "
                     "without labels (SLURM_LABELIO, --label)"
                 )
-    return [line for line in plain if line.text and not _WARNING.match(line.text)]
+    return [line for line in plain if line.text and not _is_harmless(line, reads)]
+
+
+def _is_harmless(line: Line, reads: str) -> bool:
+    """Whether a line is a message without a failure, of a library whose messages nobody reads."""
+    for library in _LIBRARIES:
+        begins = library.begins.match(line.text)
+        if begins is not None and library.harmless.match(line.text, begins.end()):
+            return library.name != reads
+    return False
+
+
+def refuse_messages(line: Line) -> None:
+    """Refuse a line that is a message of a library, or has one inside.
+
+    :raises GarbledOutput: with the library, and what it reports or how to end its messages.
+    """
+    for library in _LIBRARIES:
+        begins = library.begins.search(line.text)
+        if begins is None:
+            continue
+        if begins.start() == 0 and not library.harmless.match(line.text, begins.end()):
+            message = cut(line.text[begins.end() :].strip(), _LONGEST_MESSAGE)
+            raise line.garbled(f"{library.name} reports '{message}'")
+        raise line.garbled(f"a message of {library.name} is inside this line: {library.advice}")
 
 
 def refuse_odd_numbers(lines: Sequence[Line]) -> None:

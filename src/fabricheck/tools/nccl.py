@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.lines import (
+    NCCL,
     Line,
     Printed,
     agree,
@@ -18,6 +19,7 @@ from fabricheck.core.lines import (
     lines_of,
     lines_of_ranks,
     printed,
+    refuse_messages,
 )
 
 _CODE = r"[nr]ccl-(headers|library)="
@@ -191,7 +193,7 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
         requested = f"{collective} with {ranks} ranks and {len(sizes)} sizes"
         raise UsageError(f"There is no parser of {requested}.")
     whole = ended_lines_of(text, origin)
-    lines = lines_of_ranks(whole, _BANNER)
+    lines = lines_of_ranks(whole, _BANNER, NCCL)
     versions: dict[str, str] = {}
     own = (line for line in lines if not _is_of_library(line, versions))
     banner = _Banner(collective, ranks, sizes)
@@ -224,12 +226,12 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
 
 def networks_of(text: str) -> tuple[Network, ...]:
     """Return the networks between nodes that the library names in an output that may be cut off."""
-    return _networks(lines_of_ranks(lines_of(text)))
+    return _networks(lines_of_ranks(lines_of(text), reads=NCCL))
 
 
 def tests_in(text: str) -> int:
     """Return the number of tests that began in an output that may be cut off."""
-    return sum(line.text.startswith(_BANNER) for line in lines_of_ranks(lines_of(text)))
+    return sum(line.text.startswith(_BANNER) for line in lines_of_ranks(lines_of(text), reads=NCCL))
 
 
 def _networks(lines: Sequence[Line]) -> tuple[Network, ...]:
@@ -373,6 +375,7 @@ def _table(
         elif len(rows) == len(sizes):
             raise line.garbled("a row follows that of the last size")
         else:
+            refuse_messages(line)
             row, kind = _row_of(line, banner.collective, banner.ranks, columns, sizes[len(rows)])
             rows.append(row)
             kinds.add(kind)

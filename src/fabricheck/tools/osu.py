@@ -11,8 +11,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fabricheck.core.errors import GarbledOutput, NoDeviceSupport, UsageError
-from fabricheck.core.lines import Line, Printed, ended_lines_of, lines_of_ranks, printed
-from fabricheck.core.show import enumerated
+from fabricheck.core.lines import (
+    Line,
+    Printed,
+    ended_lines_of,
+    lines_of_ranks,
+    printed,
+    refuse_messages,
+)
+from fabricheck.core.show import cut, enumerated
 from fabricheck.core.vocabulary import DeviceRuntime, SeriesUnit
 
 #: The supported programs, and their titles in the banner.
@@ -45,6 +52,9 @@ _COLUMN = re.compile(
 _SIZE = re.compile(r"0|[1-9]\d*")
 _VALUE = re.compile(r"\d+\.\d\d")  # OSU prints two digits; fewer mean that the text was cut off
 _WRONG = "DATA VALIDATION ERROR"
+
+#: The most characters of a line that are quoted in a refusal.
+LONGEST_QUOTED = 100
 
 
 @dataclass(frozen=True)
@@ -104,7 +114,7 @@ def parse(
         raise UsageError(f"There is no parser of {program} with {len(sizes)} sizes.")
     lines = lines_of_ranks(ended_lines_of(text, origin), "# OSU ")
     if not lines:
-        raise GarbledOutput(origin, None, "it has only warnings of libraries")
+        raise GarbledOutput(origin, None, "it has only messages of libraries")
     for line in lines:
         if line.text.startswith(_WRONG):
             raise line.wrong_data(f"OSU reports '{line.text}'")
@@ -191,7 +201,8 @@ def _comments(head: Sequence[Line]) -> tuple[str | None, int | None, tuple[str, 
     pairs = None
     for line in head[1:-1]:
         if not line.text.startswith("#"):
-            raise line.garbled(f"'{line.text.strip()}' is above the names of the columns")
+            refuse_messages(line)
+            raise line.garbled(f"'{_quoted(line)}' is above the names of the columns")
         if match := _DATATYPE.fullmatch(line.text):
             datatypes.append(match[1])
         elif match := _PAIRS.fullmatch(line.text):
@@ -205,11 +216,18 @@ def _comments(head: Sequence[Line]) -> tuple[str | None, int | None, tuple[str, 
     return (datatypes[0] if datatypes else None), pairs, tuple(comments)
 
 
+def _quoted(line: Line) -> str:
+    return cut(line.text.strip(), LONGEST_QUOTED)
+
+
 def _row(line: Line, columns: Sequence[str]) -> OsuRow:
     words = line.words
+    refuse_messages(line)
+    if not words[0][0].isdecimal():
+        raise line.garbled(f"'{_quoted(line)}' is no row of the table: another program wrote it")
     if len(words) != len(columns):
         raise line.garbled(
-            f"'{line.text.strip()}' has {len(words)} cells, but there are {len(columns)} columns"
+            f"'{_quoted(line)}' has {len(words)} cells, but there are {len(columns)} columns"
         )
     cells = dict(zip(columns, words, strict=True))
     size = _whole(cells["Size"], "Size", line)
