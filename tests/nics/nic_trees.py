@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 #: Of a node like Frontier's: PCI bridge, device, NIC and NUMA domain of each pair.
@@ -97,6 +98,32 @@ def leonardo(root: Path) -> Path:
     put(root / "sys/module/mlx5_core/version", "5.8-1.1.2")
     (root / "sys/class/net/lo").mkdir(parents=True, exist_ok=True)
     return root
+
+
+def infiniband(root: Path) -> dict[str, Path]:
+    """Return the folders of the NICs of a tree of InfiniBand, by name."""
+    folder = root / "sys/class/infiniband"
+    return {path.name: path for path in sorted(folder.iterdir())}
+
+
+def rename(root: Path, **names: str) -> None:
+    """Rename NICs of InfiniBand, all at the same time."""
+    for old in names:
+        infiniband(root)[old].rename(root / "sys/class/infiniband" / f"new-{names[old]}")
+    for new in names.values():
+        infiniband(root)[f"new-{new}"].rename(root / "sys/class/infiniband" / new)
+
+
+def remove(root: Path, name: str) -> None:
+    """Remove a NIC of InfiniBand."""
+    shutil.rmtree(infiniband(root)[name])
+
+
+def virtual(root: Path) -> None:
+    """Let a tree be that of a virtual machine, which tells no place of a NIC."""
+    for path in infiniband(root).values():
+        put((path / "device").resolve() / "numa_node", -1)
+    shutil.rmtree(root / "sys/bus/pci/drivers/nvidia")
 
 
 def nic(root: Path, name: str) -> Path:

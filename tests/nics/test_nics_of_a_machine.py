@@ -7,7 +7,20 @@ import shutil
 from dataclasses import replace
 
 import pytest
-from nic_trees import ADDRESSES, frontier, interface, leonardo, link, nic, pcie, put
+from nic_trees import (
+    ADDRESSES,
+    frontier,
+    infiniband,
+    interface,
+    leonardo,
+    link,
+    nic,
+    pcie,
+    put,
+    remove,
+    rename,
+    virtual,
+)
 
 from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load
@@ -85,7 +98,11 @@ def test_a_healthy_node_of_infiniband(tmp_path):
 def test_a_nic_that_is_gone(node):
     (node / "sys/class/cxi/cxi3/device").unlink()
     (node / "sys/class/cxi/cxi3").rmdir()
-    assert only(node) == "nid001005:cxi3 is not there; mi250x has 4 NICs."
+    outcome = found(node)
+    assert sentences(outcome) == [
+        "nid001005: the NIC nearest to device 7, cxi3 in mi250x, is not there; mi250x has 4 NICs."
+    ]
+    assert outcome.differences[0].lost
 
 
 def test_a_nic_that_is_down_has_no_other_rate(node):
@@ -152,18 +169,175 @@ def test_another_numa_domain_and_another_device(tmp_path):
     )
     put(nic(root, "mlx5_3") / "numa_node", -1)  # none stated: nothing to compare
     assert found(root, BOOSTER).differences == ()
-    for one, other in (("mlx5_0", "mlx5_1"),):
-        places = [root / "sys/class/infiniband" / name / "device" for name in (one, other)]
-        targets = [place.resolve() for place in places]
-        for place, target in zip(places, reversed(targets), strict=True):
-            place.unlink()
-            link(place, target)
+
+
+PREDICTABLE = {"mlx5_0": "ibp26s0", "mlx5_1": "ibp82s0", "mlx5_2": "ibp139s0", "mlx5_3": "ibp197s0"}
+
+
+@pytest.mark.parametrize(
+    "names", [PREDICTABLE, {"mlx5_0": "mlx5_3", "mlx5_3": "mlx5_0"}, {"mlx5_2": "ibp139s0"}]
+)
+def test_other_names_at_the_same_places_are_a_note(tmp_path, names):
+    root = leonardo(tmp_path)
+    rename(root, **names)
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, outcome.unread, outcome.settings) == ((), (), ())
+    now = {pair.expected.name: pair.nic["name"] for pair in outcome.pairs}
+    assert now == {nic.name: names.get(nic.name, nic.name) for nic in BOOSTER.nics}
+    (note,) = outcome.notes
+    assert note.startswith("other names than in a100-booster: ")
+    assert all(f"{new} ({old})" in note for old, new in names.items())
+
+
+def test_a_fault_of_a_nic_under_another_name_is_told_with_its_present_name(tmp_path):
+    root = leonardo(tmp_path)
+    rename(root, **PREDICTABLE)
+    put(root / "sys/class/infiniband/ibp139s0/ports/1/state", "1: DOWN")
+    put(root / "sys/class/infiniband/ibp26s0/ports/1/rate", "50 Gb/sec (2X EDR)")
     assert sentences(found(root, BOOSTER)) == [
-        "nid001005:mlx5_0 is nearest to device 1 (0000:56:00.0); a100-booster has 0 "
-        "(0000:1d:00.0).",
-        "nid001005:mlx5_1 is nearest to device 0 (0000:1d:00.0); a100-booster has 1 "
-        "(0000:56:00.0).",
+        "nid001005:ibp26s0 runs at 50 Gb/s; a100-booster has 100.",
+        "nid001005:ibp139s0 is down.",
     ]
+
+
+@pytest.mark.parametrize("renamed", [True, False])
+@pytest.mark.parametrize("storage", [True, False])
+def test_of_others_names_the_one_that_is_gone_is_told_by_its_place(tmp_path, renamed, storage):
+    root = leonardo(tmp_path)
+    if storage:
+        add_storage(root, "mlx5_4")
+    remove(root, "mlx5_1")
+    # The kernel numbers what is left.
+    rename(root, mlx5_2="mlx5_1", mlx5_3="mlx5_2")
+    if renamed:
+        rename(root, mlx5_0="ibp26s0", mlx5_1="ibp139s0", mlx5_2="ibp197s0")
+    outcome = found(root, BOOSTER)
+    assert sentences(outcome) == [
+        "nid001005: the NIC nearest to device 1 (0000:56:00.0), mlx5_1 in a100-booster, is not "
+        "there; a100-booster has 4 NICs."
+    ]
+    assert outcome.differences[0].lost
+    assert ("not in a100-booster: mlx5_4 of nid001005" in outcome.notes) == storage
+
+
+def add_storage(root, name):
+    """Put a NIC of Ethernet beside no device."""
+    device = root / "sys/devices/pci0000:90" / "0000:91:00.0"
+    put(device / "numa_node", 0)
+    folder = root / "sys/class/infiniband" / name
+    link(folder / "device", device)
+    for file, text in (
+        ("ports/1/state", "4: ACTIVE"), ("ports/1/rate", "25 Gb/sec (1X EDR)"),
+        ("ports/1/link_layer", "Ethernet"),
+    ):  # fmt: skip
+        put(folder / file, text)
+
+
+@pytest.mark.parametrize("name", ["mlx5_4", "mlx5_bond_0", "rocep145s0"])
+def test_more_nics_of_ethernet_are_a_note(tmp_path, name):
+    root = leonardo(tmp_path)
+    add_storage(root, name)
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, outcome.settings) == ((), ())
+    assert outcome.notes == (f"not in a100-booster: {name} of nid001005",)
+    assert read_nics(root)[-1]["link_layer"] == "Ethernet"
+    # By numbers that went to others, the name of storage may be that of a NIC of the model.
+    rename(root, mlx5_0=name, **{name: "mlx5_0"})
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, outcome.settings) == ((), ())
+    assert "not in a100-booster: mlx5_0 of nid001005" in outcome.notes
+
+
+def test_a_virtual_machine_tells_no_places_so_names_and_then_addresses_count(tmp_path):
+    root = leonardo(tmp_path)
+    virtual(root)
+    assert found(root, BOOSTER).notes == ()
+    rename(root, **PREDICTABLE)
+    outcome = found(root, BOOSTER)
+    assert outcome.differences == ()
+    assert outcome.notes[1] == (
+        "NICs of nid001005 under other names were compared in the order of PCI addresses, as their "
+        "places are unknown"
+    )
+    remove(root, "ibp82s0")
+    assert sentences(found(root, BOOSTER)) == [
+        "nid001005: 1 of 4 NICs is not there; a100-booster has 4 NICs."
+    ]
+
+
+def test_by_numa_domains_where_the_model_states_no_addresses(node):
+    (node / "sys/class/cxi/cxi0").rename(node / "sys/class/cxi/x")
+    (node / "sys/class/cxi/cxi1").rename(node / "sys/class/cxi/cxi0")
+    (node / "sys/class/cxi/x").rename(node / "sys/class/cxi/cxi1")
+    outcome = found(node)
+    assert outcome.differences == ()
+    assert outcome.notes[0] == "other names than in mi250x: cxi1 (cxi0), cxi0 (cxi1) of nid001005"
+    assert outcome.notes[1].startswith("NICs of nid001005 under other names were compared by NUMA")
+    # A firmware setting that joins the domains is told for each NIC, and none is gone.
+    for number in range(4):
+        put(nic(node, f"cxi{number}") / "numa_node", 0)
+    assert sentences(found(node)) == [
+        f"nid001005:cxi{number} is in NUMA domain 0; mi250x has {domain}."
+        for number, domain in ((0, 3), (1, 1), (3, 2))
+    ]
+
+
+def test_which_of_several_under_other_names_is_meant_may_not_be_known(tmp_path):
+    root = leonardo(tmp_path)
+    add_storage(root, "mlx5_4")
+    put(root / "sys/class/infiniband/mlx5_4/ports/1/link_layer", "InfiniBand")
+    virtual(root)
+    rename(root, **PREDICTABLE, mlx5_4="ibp16s0")
+    outcome = found(root, BOOSTER)
+    # The NIC of storage has a quarter of the rate, and no fault is in that.
+    assert outcome.differences == ()
+    assert len(outcome.unread) == 4
+    assert outcome.unread[0].startswith(
+        "Which NIC of nid001005 is mlx5_0 of a100-booster cannot be told: ibp16s0, ibp26s0, "
+    )
+    # As good as the others it may be any.
+    put(root / "sys/class/infiniband/ibp16s0/ports/1/rate", "100 Gb/sec (2X HDR)")
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, outcome.unread) == ((), ())
+    # Names that the model has need no place.
+    rename(root, **{new: old for old, new in PREDICTABLE.items()})
+    put(root / "sys/class/infiniband/ibp16s0/ports/1/rate", "25 Gb/sec (1X EDR)")
+    assert (found(root, BOOSTER).differences, found(root, BOOSTER).unread) == ((), ())
+
+
+def test_a_port_of_the_wrong_link_layer_is_a_setting(tmp_path):
+    root = leonardo(tmp_path)
+    put(root / "sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet")
+    outcome = found(root, BOOSTER)
+    assert outcome.differences == ()
+    (setting,) = outcome.settings
+    assert setting.startswith(
+        "nid001005:mlx5_2, at the place of mlx5_2 in a100-booster, is a NIC of infiniband with the "
+        "link layer Ethernet, and not of the fabric infiniband: set the type of its ports"
+    )
+    # No fabric is named, so either may be right.
+    assert found(root, BOOSTER, None).settings == ()
+    # Of all ports, whatever their names and places.
+    for name, folder in infiniband(root).items():
+        put(folder / "ports/1/link_layer", "Ethernet")
+        rename(root, **{name: f"rocep{name[-1]}s0"})
+    virtual(root)
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, len(outcome.settings)) == ((), 4)
+    # One that is gone is no setting, though the NIC of storage is there.
+    remove(root, "rocep1s0")
+    assert len(found(root, BOOSTER).differences) == 1
+
+
+def test_nics_of_another_fabric_are_a_setting(tmp_path):
+    root = leonardo(tmp_path)
+    outcome = found(root, BOOSTER, SLINGSHOT)
+    assert outcome.differences == ()
+    assert len(outcome.settings) == 4
+    assert (
+        "is a NIC of infiniband with the link layer InfiniBand, and not of the fabric sl"
+        in (outcome.settings[0])
+    )
 
 
 def test_another_mtu_than_the_others(node):
@@ -277,7 +451,9 @@ def test_ethernet_is_listed_where_there_is_nothing_else(tmp_path):
         1500,
     )
     assert counters(one, tmp_path) == {"statistics/tx_errors": 0, "statistics/rx_errors": 0}
-    assert sentences(found(tmp_path))[0] == "nid001005:cxi0 is not there; mi250x has 4 NICs."
+    assert sentences(found(tmp_path))[0] == (
+        "nid001005: the NIC nearest to device 1, cxi0 in mi250x, is not there; mi250x has 4 NICs."
+    )
     leonardo(tmp_path)
     assert {one["kind"] for one in read_nics(tmp_path)} == {"infiniband"}
 

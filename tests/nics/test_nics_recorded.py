@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 
 import pytest
-from nic_trees import frontier, leonardo, nic, put
+from nic_trees import frontier, leonardo, nic, put, remove, rename
 from typer.testing import CliRunner
 
 import loopback_texts as texts
@@ -207,6 +207,35 @@ def test_the_check_for_people_and_prologs(tmp_path, monkeypatch):
     assert content["differences"] == bad.stdout.splitlines()[:1]
     assert content["settings"] == bad.stdout.splitlines()[1:]
     assert content["nics"][2]["gbit_per_s"] == 100.0
+
+
+def test_other_names_are_no_difference_of_the_command_and_of_the_check(tmp_path, monkeypatch):
+    root = leonardo(tmp_path)
+    rename(root, mlx5_0="ibp26s0", mlx5_1="ibp82s0", mlx5_2="ibp139s0", mlx5_3="ibp197s0")
+    arguments = ("a100-booster", "--fabric", "infiniband")
+    ended = check(root, monkeypatch, *arguments)
+    assert (ended.exit_code, ended.stdout) == (
+        0,
+        "nid001005: ibp26s0 (mlx5_0), ibp82s0 (mlx5_1), ibp139s0 (mlx5_2), ibp197s0 (mlx5_3) are "
+        "as in a100-booster.\n",
+    )
+    found = recorded(root, "a100-booster", "infiniband")
+    assert (difference_sentences(found), found["outcome"]["status"]) == ([], "good")
+    assert found["notes"][0].startswith("other names than in a100-booster: ibp26s0 (mlx5_0), ")
+    for name in ("ibp26s0", "ibp82s0"):
+        put(root / "sys/class/infiniband" / name / "ports/1/link_layer", "Ethernet")
+    ended = check(root, monkeypatch, *arguments)
+    assert ended.exit_code == 13
+    found = recorded(root, "a100-booster", "infiniband")
+    assert (found["outcome"]["status"], difference_sentences(found)) == ("setting", None)
+    assert found["outcome"]["message"] == " ".join(ended.stdout.splitlines())
+    remove(root, "ibp197s0")
+    ended = check(root, monkeypatch, *arguments)
+    assert ended.exit_code == 8
+    assert (
+        difference_sentences(recorded(root, "a100-booster", "infiniband"))
+        == (ended.stdout.splitlines()[:1])
+    )
 
 
 def test_the_other_ends_of_the_check(tmp_path, monkeypatch):

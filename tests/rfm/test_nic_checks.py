@@ -33,6 +33,11 @@ def test_the_worst_nic_decides():
     assert (figure.value, figure.said, figure.series) == (22.8, "22.8 GB/s at cxi1", ())
 
 
+def test_the_worst_nic_decides_by_its_present_name():
+    figure = reached(hsn0=23.1, hsn1=22.8, hsn2=23.2, hsn3=23.3)
+    assert (figure.value, figure.said) == (22.8, "22.8 GB/s at hsn1")
+
+
 def test_every_nic_has_a_value_that_is_possible():
     with pytest.raises(MetricError, match=r"loopback_worst: node1:cxi3 has no value\."):
         reached(cxi0=23.1, cxi1=22.8, cxi2=23.2)
@@ -96,7 +101,9 @@ def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "nid001005")
     outcome = suite("-r", "-n", "nic_inventory", "-n", "nic_loopback")
     assert outcome.status == 1
-    assert "nid001005:mlx5_2 is not there; a100-booster has 4 NICs." in outcome
+    assert "nid001005: the NIC nearest to device 2 (0000:8f:00.0), mlx5_2 in a100-booster, is" in (
+        outcome
+    )
     assert "differs from its node model a100-booster (differences: 4)." in outcome
     assert "Metric loopback_worst:" in outcome and "mlx5_0 has no value." in outcome
     (path,) = (suite.results / "stage").rglob("nic_inventory/result.json")

@@ -84,6 +84,18 @@ def test_another_way_of_messages_is_a_sentence(network, sentence):
     assert sentence in said
 
 
+def test_nics_of_other_names_are_known_by_the_ranks_beside_them():
+    renamed = [used(name) for name in ("ensp1", "ensp2", "ensp3", "ensp4")]
+    assert told([*RIGHT, *renamed]) == []
+    (said,) = told([*RIGHT, *renamed[:3], renamed[0]])
+    assert said.startswith(
+        "Messages of rank 7 on device 7 of node n2 left it by ensp1, as those of "
+    )
+    # One name of the model, and the others are known too.
+    (said,) = told([*RIGHT, RIGHT[0], renamed[1], *RIGHT[2:]])
+    assert "left it by ensp2 instead of cxi1, the NIC nearest to that device" in said
+
+
 def message(ranks, **changes):
     """Build messages between the host memories of two ranks."""
     place = factories.place("host-pageable", None)

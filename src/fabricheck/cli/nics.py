@@ -15,7 +15,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
-from fabricheck.tools.nic_comparison import compare, of_model, require_nics
+from fabricheck.tools.nic_comparison import compare, require_nics
 from fabricheck.tools.nics import read_nics
 from fabricheck.tools.topology.host import scheduler_node
 
@@ -49,7 +49,10 @@ def check_command(
     node = scheduler_node() or platform.node()
     nics = read_nics(node, network, SYSTEM)
     found = compare(node, expected, nics, network, SYSTEM)
-    modelled = of_model(expected, nics)
+    names = [
+        f"{pair.nic['name']} ({pair.expected.name})" if pair.is_renamed else pair.nic["name"]
+        for pair in found.pairs
+    ]
     differences = [difference.sentence for difference in found.differences]
     result = {
         "node": node,
@@ -62,7 +65,7 @@ def check_command(
         "versions": found.versions,
         "nics": nics,
     }
-    good = f"{node}: {show.listed(nic['name'] for nic in modelled)} are as in {expected.name}."
+    good = f"{node}: {show.listed(names)} are as in {expected.name}."
     show.result(result, [*differences, *found.settings, *found.unread] or [good], as_json,
                 wrapped=False)  # fmt: skip
     if differences:

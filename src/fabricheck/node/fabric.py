@@ -60,7 +60,8 @@ class Fabric(StrictModel):
     """A fabric: the content of its file.
 
     ``provider`` is the driver that messages must go by: cxi, verbs or tcp. ``transport`` is ``nic``
-    unless the network is the kernel's.
+    unless the network is the kernel's. ``link_layer`` is that of the ports; ``None`` where it does
+    not matter.
     """
 
     format: Literal[1]
@@ -69,6 +70,7 @@ class Fabric(StrictModel):
     sources: dict[str, Source] = {}
     provider: Literal["cxi", "verbs", "tcp"]
     transport: Literal["nic", "kernel"] = "nic"
+    link_layer: Literal["InfiniBand", "Ethernet"] | None = None
     places: PlaceSection
 
     @property

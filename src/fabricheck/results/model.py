@@ -457,6 +457,12 @@ class NodeNic(TypedDict):
             "and RoCE. net: Ethernet, listed where a node has neither.",
         ]
     ]
+    link_layer: NotRequired[
+        Annotated[
+            Literal["InfiniBand", "Ethernet"] | None,
+            "of a NIC of the class infiniband, whose ports may be either",
+        ]
+    ]
     interface: NotRequired[Annotated[Text | None, "the kernel's network interface on it"]]
     address: NotRequired[
         Annotated[

@@ -206,22 +206,29 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
 
         :raises MetricError: when a NIC of the model has none, or one beyond its peak.
         """
-        measured = {
-            node_nic["name"]: node_nic.get("loopback_gbs")
-            for node_nic in document.get("nics") or ()
-        }
+        from fabricheck.node.fabric import load_fabric
+        from fabricheck.tools.nic_matching import match
+
+        node, host = self.required_node, document["host"]["hostname"]
+        fabric = document["options"].get("fabric")
+        matching = match(
+            node, document.get("nics") or (), None if fabric is None else load_fabric(str(fabric))
+        )
+        for expected in node.nics:
+            if expected not in [pair.expected for pair in matching.pairs]:
+                raise MetricError(f"Metric {metric}: {host}:{expected.name} has no value.")
         values: dict[str, float] = {}
-        for nic in self.required_node.nics:
-            where = f"{document['host']['hostname']}:{nic.name}"
-            value = measured.get(nic.name)
+        for pair in matching.pairs:
+            name, peak = pair.nic["name"], pair.expected.peak_gbs
+            value = pair.nic.get("loopback_gbs")
             if value is None:
-                raise MetricError(f"Metric {metric}: {where} has no value.")
-            if value > nic.peak_gbs:
+                raise MetricError(f"Metric {metric}: {host}:{name} has no value.")
+            if value > peak:
                 raise MetricError(
-                    f"Metric {metric}: {where} reported {value:g} GB/s, above the physical bound "
-                    f"of {nic.peak_gbs:g} GB/s of the NIC ({self.required_node.name})."
+                    f"Metric {metric}: {host}:{name} reported {value:g} GB/s, above the physical "
+                    f"bound of {peak:g} GB/s of the NIC ({node.name})."
                 )
-            values[nic.name] = value
+            values[name] = value
         worst = min(values, key=lambda name: values[name])
         value = values[worst]
         return Figure(metric, value, (), (), f"{value:g} GB/s at {worst}")

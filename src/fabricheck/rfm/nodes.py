@@ -11,7 +11,7 @@ import contextlib
 import os
 import statistics
 from collections import defaultdict
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations, permutations
 from pathlib import Path
@@ -24,7 +24,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import enumerated, first_of
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import Distance, Unit
-from fabricheck.node import NodeModel, placement
+from fabricheck.node import Nic, NodeModel, placement
 from fabricheck.node.fabric import Fabric, Place, distance, load_fabric
 from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
@@ -191,19 +191,47 @@ def unproven(
 ) -> Iterator[str]:
     """Yield a sentence for each rank whose NIC, transport or provider is not the required one.
 
+    Where no NIC that a node used has its name in the model, the NICs are named otherwise there, and
+    ranks beside different NICs must use different ones.
+
     :param node: the node model; without NICs in it, any NIC is accepted.
     :param devices: the device of each rank of a node, as the node numbers them.
     """
     before: dict[str, int] = defaultdict(int)
+    known = set() if node is None else {nic.name for nic in node.nics}
+    used = _used_nics(ranks)
+    #: Of nodes whose NICs have other names than in the model, by node and NIC.
+    first: dict[tuple[str, str], tuple[int, Nic]] = {}
     for rank in ranks:
-        number = before[rank["host"]]
-        before[rank["host"]] += 1
+        host = rank["host"]
+        number = before[host]
+        before[host] += 1
         near = node.nearest_nic(devices[number]) if node is not None and node.nics else None
         device = f" on device {devices[number]}" if near is not None else ""
-        who = f"rank {rank['rank']}{device} of node {rank['host']}"
-        said = _left_by(rank, fabric, near.name if near is not None else None)
+        who = f"rank {rank['rank']}{device} of node {host}"
+        is_renamed = known.isdisjoint(used[host])
+        said = _left_by(rank, fabric, None if near is None or is_renamed else near.name)
+        network = rank.get("network")
+        if said is None and near is not None and is_renamed and network and network["nics"]:
+            busiest = network["nics"][0]["name"]
+            other, beside = first.setdefault((host, busiest), (rank["rank"], near))
+            if beside != near:
+                said = (
+                    f"left it by {busiest}, as those of rank {other} did, which is nearest to "
+                    "another NIC: bind ranks near their devices, and let MPI choose the nearest NIC"
+                )
         if said:
             yield f"Messages of {who} {said}."
+
+
+def _used_nics(ranks: Sequence[Rank]) -> Mapping[str, set[str]]:
+    """Return the names of the NICs by which messages left each node."""
+    names: dict[str, set[str]] = defaultdict(set)
+    for rank in ranks:
+        network = rank.get("network")
+        if network:
+            names[rank["host"]].update(nic["name"] for nic in network["nics"])
+    return names
 
 
 def _left_by(rank: Rank, fabric: Fabric, near: str | None) -> str | None:

@@ -28,6 +28,7 @@ from fabricheck.node import Nic, NodeModel, load
 from fabricheck.node.fabric import Fabric, load_fabric
 from fabricheck.results.model import NodeNic, ResultDocument, node_name
 from fabricheck.tools.nic_loopback import loopbacks
+from fabricheck.tools.nic_matching import Matching, Pair, address_of, match
 from fabricheck.tools.nics import (
     LAST_RESTART,
     counters,
@@ -54,13 +55,14 @@ _ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_unc
 class Comparison:
     """The result of a comparison.
 
-    differences: with node and NIC. unread: a sentence for each NIC whose state or speed is unknown.
-    settings: a sentence for each thing that keeps messages from the NICs. versions: of libraries
-    below MPI. notes: what was not compared or is not installed, and what differs without being
-    wrong.
+    differences: with node and NIC. pairs: each NIC that was compared, and that of the model.
+    unread: a sentence for each NIC whose state or speed is unknown. settings: a sentence for each
+    thing that keeps messages from the NICs. versions: of libraries below MPI. notes: what was not
+    compared or is not installed, and what differs without being wrong.
     """
 
     differences: tuple[Difference, ...]
+    pairs: tuple[Pair, ...]
     unread: tuple[str, ...]
     notes: tuple[str, ...]
     settings: tuple[str, ...]
@@ -84,7 +86,7 @@ def compare(
     root: Path = Path("/"),
     now: float = 0.0,
 ) -> Comparison:
-    """Compare a node's NICs with its model: number, names, state, rates, PCIe, places.
+    """Compare a node's NICs with its model: number, places, kind, state, rates, PCIe.
 
     :param node: its name, for the sentences.
     :param model: a node model with NICs.
@@ -92,28 +94,25 @@ def compare(
     :param root: the folder with ``sys``.
     :param now: in s since 1970; by default the present time.
     """
-    seen = {nic["name"]: nic for nic in nics}
-    pairs = [(expected, seen[expected.name]) for expected in model.nics if expected.name in seen]
-    # Where none is there, the driver or the namespace lacks them; as many with other names are none
-    # that is gone.
-    gone = bool(pairs) and len(nics) < len(model.nics)
-    gone = gone and model.facts["nics"].kind in ("published", "measured")
-    lacks = [
-        f"{node}:{expected.name} is not there; {model.name} has {count(len(model.nics), 'NIC')}."
-        for expected in model.nics
-        if expected.name not in seen
-    ]
+    matching = match(model, nics, fabric)
     differences: list[str] = []
-    unread: list[str] = []
-    for expected, nic in pairs:
-        where = f"{node}:{expected.name}"
+    unread = list(_doubtful(node, model, matching))
+    for pair in matching.pairs:
+        expected, nic = pair.expected, pair.nic
+        where = f"{node}:{nic['name']}"
         differences += _of_one(where, model, expected, nic)
         differences += _of_pcie(where, model, expected, nic, root)
         differences += _of_restarts(where, restarts(nic, root) or (), now or time.time())
         unread += _unread(where, nic)
-    chosen = [nic for _, nic in pairs]
-    differences += _of_the_mtu(node, [nic for expected, nic in pairs if expected.mtu_bytes is None])
-    notes = [*_extra(node, model, nics), *_firmware(node, chosen)]
+    chosen = [pair.nic for pair in matching.pairs]
+    differences += _of_the_mtu(
+        node, [pair.nic for pair in matching.pairs if pair.expected.mtu_bytes is None]
+    )
+    notes = [
+        *_renamed(node, model, matching),
+        *_extra(node, model, matching.extra),
+        *_firmware(node, chosen),
+    ]
     if fabric is None:
         notes.append("no fabric is named, so places and provider were not examined")
     elif fabric.places.rule == "address":
@@ -125,17 +124,89 @@ def compare(
         ]
     elif fabric.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
-    found = [*(Difference(lack, lost=gone) for lack in lacks), *map(Difference, differences)]
     there = libraries(node, chosen, None if fabric is None else fabric.provider, root)
     return replace(
-        there, differences=tuple(found), unread=tuple(unread), notes=(*notes, *there.notes)
+        there,
+        differences=(*_gone(node, model, matching), *map(Difference, differences)),
+        pairs=tuple(matching.pairs),
+        unread=tuple(unread),
+        notes=(*notes, *there.notes),
+        settings=(*_of_another_kind(node, model, matching, fabric), *there.settings),
     )
 
 
-def of_model(model: NodeModel, nics: Sequence[NodeNic]) -> list[NodeNic]:
-    """Return those of a node's NICs that its model has."""
-    names = {nic.name for nic in model.nics}
-    return [nic for nic in nics if nic["name"] in names]
+def _gone(node: str, model: NodeModel, matching: Matching) -> Iterator[Difference]:
+    """Yield the NICs that the node lacks, by their places."""
+    # Where none is there, the driver or the namespace lacks them.
+    lost = bool(matching.pairs) and model.facts["nics"].kind in ("published", "measured")
+    has = f"{model.name} has {count(len(model.nics), 'NIC')}"
+    left = list(matching.missing)
+    while left:
+        alike = matching.alike(left[0], model.nics)
+        missing = [nic for nic in alike if nic in left]
+        left = [nic for nic in left if nic not in missing]
+        if len(alike) > len(missing) and matching.is_any_renamed(alike):
+            # Neither names nor places tell which of them is gone.
+            some = f"{len(missing)} of {count(len(alike), 'NIC')}"
+            where = "" if len(alike) == len(model.nics) else f" {_place(model, alike[0])}"
+            verb = "is" if len(missing) == 1 else "are"
+            yield Difference(f"{node}: {some}{where} {verb} not there; {has}.", lost=lost)
+            continue
+        for nic in missing:
+            which = f"the NIC {_place(model, nic)}, {nic.name} in {model.name}"
+            yield Difference(f"{node}: {which}, is not there; {has}.", lost=lost)
+
+
+def _doubtful(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
+    """Yield the NICs of the model that may be one of several, of which not all are good."""
+    for expected, nics in matching.doubtful:
+        names = enumerated(nic["name"] for nic in nics)
+        yield (
+            f"Which NIC of {node} is {expected.name} of {model.name} cannot be told: {names} are "
+            f"{_place(model, expected)} or of unknown place, and differ in state or rate."
+        )
+
+
+def _place(model: NodeModel, expected: Nic) -> str:
+    """Return the words for the place of a NIC of a model."""
+    if expected.device is None:
+        return f"in NUMA domain {expected.domain}"
+    address = address_of(model, expected)
+    return f"nearest to device {expected.device}" + (f" ({address})" if address else "")
+
+
+def _of_another_kind(
+    node: str, model: NodeModel, matching: Matching, fabric: Fabric | None
+) -> Iterator[str]:
+    """Yield the NICs whose ports or drivers are of another network than the model's or fabric's."""
+    for pair in matching.other_kind:
+        layer = pair.nic.get("link_layer")
+        kind = f"{pair.nic['kind']} with the link layer {layer}" if layer else pair.nic["kind"]
+        wanted = model.name if fabric is None else f"the fabric {fabric.name}"
+        yield (
+            f"{node}:{pair.nic['name']}, at the place of {pair.expected.name} in {model.name}, is "
+            f"a NIC of {kind}, and not of {wanted}: set the type of its ports or its driver, or "
+            "name the fabric that joins the nodes."
+        )
+
+
+def _renamed(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
+    """Yield the NICs that have another name than in the model, and by what they were found."""
+    renamed = [pair for pair in matching.pairs if pair.is_renamed]
+    if not renamed:
+        return
+    names = listed(f"{pair.nic['name']} ({pair.expected.name})" for pair in renamed)
+    yield f"other names than in {model.name}: {names} of {node}"
+    if any(pair.by == "domain" for pair in renamed):
+        yield (
+            f"NICs of {node} under other names were compared by NUMA domain, as the device nearest "
+            f"to each is not known of {model.name} or of the node"
+        )
+    if any(pair.by == "order" for pair in renamed):
+        yield (
+            f"NICs of {node} under other names were compared in the order of PCI addresses, as "
+            "their places are unknown"
+        )
 
 
 def new_errors(nics: Sequence[NodeNic]) -> tuple[list[str], list[str]]:
@@ -288,10 +359,8 @@ def _of_the_places(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
 
 def _extra(node: str, model: NodeModel, nics: Sequence[NodeNic]) -> Iterator[str]:
     """Yield the NICs that the model does not have: those of storage, for example."""
-    modelled = {nic.name for nic in model.nics}
-    more = [nic["name"] for nic in nics if nic["name"] not in modelled]
-    if more:
-        yield f"not in {model.name}: {listed(more)} of {node}"
+    if nics:
+        yield f"not in {model.name}: {listed(nic['name'] for nic in nics)} of {node}"
 
 
 def _firmware(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
@@ -349,7 +418,7 @@ def libraries(
     verbs = _verbs(root)
     versions |= {} if verbs is None else {"rdma_core": verbs}
     settings = [*_closed(node, nics, root), *_no_provider(node, provider, environ)]
-    return Comparison((), (), tuple(notes), tuple(settings), versions)
+    return Comparison((), (), (), tuple(notes), tuple(settings), versions)
 
 
 def _answer(command: Sequence[str], environ: Mapping[str, str]) -> Output | str:
@@ -448,8 +517,8 @@ def record(
         nics = read_nics(node, network, root)
         before = {nic["name"]: counters(nic, root) for nic in nics}
         began = time.monotonic()
-        modelled = of_model(expected, nics)
         found = compare(node, expected, nics, network, root)
+        modelled = [pair.nic for pair in found.pairs]
         content["versions"] |= found.versions
         reached: dict[str, float] = {}
         failure: FabricheckError | None = None

@@ -34,6 +34,9 @@ _NOT_DOWN = (None, "up", "unknown")
 #: The state of a port of InfiniBand that carries messages (4: ACTIVE).
 _ACTIVE = "4"
 
+#: The link layer of a port of the class infiniband.
+_LINK_LAYER = re.compile(r"InfiniBand|Ethernet")
+
 #: The drivers of devices whose place beside a NIC matters.
 _DEVICE_DRIVERS = ("amdgpu", "nvidia")
 
@@ -208,9 +211,12 @@ def _cxi(folder: Path, net: Path | None, reading: _Reading) -> dict[str, Any]:
 def _infiniband(folder: Path, net: Path | None, reading: _Reading) -> dict[str, Any]:
     port, address = folder / "ports/1", folder / "node_guid"
     state = reading.match(port / "state", "state", _PORT_STATE)
-    if net and _Reading().text(port / "link_layer", "link_layer") == "Ethernet":
+    # Kernels before 2.6.38 have no such file.
+    layer = _Reading().match(port / "link_layer", "link_layer", _LINK_LAYER)
+    if net and layer is not None and layer[0] == "Ethernet":
         address = net / "address"
     return {
+        "link_layer": None if layer is None else layer[0],
         "address": reading.text(address, "address"),
         "state": None if state is None else "up" if state[1] == _ACTIVE else "down",
         "gbit_per_s": reading.decimal(port / "rate", "speed", _RATE),
