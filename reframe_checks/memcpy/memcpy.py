@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_ON
+from fabricheck.results.series import SMALL_COPIES
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Figure, Metric, series_of
@@ -57,6 +58,28 @@ def both_ways(memory):
     """Return the metric of both directions at once relative to each alone, with memory near it."""
     each = (copies(operation, memory, "near", "worst") for operation in ("both", "h2d", "d2h"))
     return relative.of_single(*each)
+
+
+def small(operation, size=None):
+    """Return the metric of one direction at a size below those of `near`, of pinned memory.
+
+    size: the name of one of SMALL_COPIES; None for the latency, the time of a copy of 16 B.
+    """
+    host, _ = OPERATIONS[operation]
+    other = "destination" if host == "source" else "source"
+    where = {
+        "engine": "copy-engine",
+        "role": "single",
+        f"{host}.memory": "host-pinned",
+        f"{other}.memory": "device",
+    }
+    if size is None:
+        where["operation"] = f"{operation}-latency"
+        name, unit = f"{operation}_latency_worst", "us"
+    else:
+        where |= {"operation": operation, "bytes": SMALL_COPIES[size]}
+        name, unit = f"{operation}_{size}_worst", "GB/s"
+    return Metric(name, where, unit=unit, independent=True)
 
 
 class CopyCheck(MeasuringCheck):
@@ -121,6 +144,46 @@ class memcpy_near_pageable(CopyCheck):
     tags = {"E2", "node", "full"}
     memory = ("pageable",)
     metrics = near("pageable")
+
+
+@rfm.simple_test
+class memcpy_small(CopyCheck):
+    """Small copies, whose time is mostly that of their start, and the start alone.
+
+    No document states values, so that devices are compared with each other: a node of one device is
+    left out.
+    """
+
+    descr = "hipMemcpy of 16 B to 4 MiB between each device and pinned memory near it (E2)"
+    tags = {"E2", "node", "full"}
+    valid_systems = ["+devices +several_devices +peers"]
+    memory = ("pinned",)
+    operations = ("h2d-latency", "d2h-latency", "h2d", "d2h")
+    arguments = ("--max-samples", "15", "--series-time", "0.5")
+    metrics = tuple(
+        small(operation, size) for operation in ("h2d", "d2h") for size in (None, *SMALL_COPIES)
+    )
+
+    def sizes(self):
+        """Return the sizes of a message, in the form of memcpy's option."""
+        return ",".join(SMALL_COPIES)
+
+
+@rfm.simple_test
+class memcpy_again(CopyCheck):
+    """Copies one way of pinned memory once more, for what began while the session ran."""
+
+    descr = "hipMemcpy between each device and pinned memory, at the end of the session (E2)"
+    tags = {"E2", "node", "full"}
+    valid_systems = ["+devices +peers"]
+    memory = ("pinned",)
+    operations = ("h2d", "d2h")
+    arguments = ("--max-samples", "15", "--series-time", "0.5")
+    repeats = "memcpy_near"
+    metrics = tuple(
+        relative.of_first(copies(operation, "pinned", "near", "worst"))
+        for operation in ("h2d", "d2h")
+    )
 
 
 @rfm.simple_test

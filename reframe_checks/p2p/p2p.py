@@ -1,10 +1,12 @@
 """Transfers between the devices of a node, by copy engine (E7) and by kernel (E8)."""
 
-from itertools import permutations
+from dataclasses import replace
+from itertools import chain, permutations
 
 import reframe as rfm
 
 from fabricheck.core.vocabulary import ENGINES_OFF, ENGINES_ON, ENV_PEER_ENGINES
+from fabricheck.results.series import SMALL_COPIES
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
@@ -147,6 +149,63 @@ class p2p_kernel(PairCheck):
 
 
 @rfm.simple_test
+class p2p_small(PairCheck):
+    """Small copies by engine; pairs of a link class are compared with each other."""
+
+    descr = "Peer copies of 64 KiB to 4 MiB by copy engine, all pairs (E7)"
+    tags = {"E7", "node", "full"}
+    operations = {"engine": ("single", "GB/s")}
+    arguments = ("--max-samples", "15", "--series-time", "0.5")
+    env_vars = ENGINES_ON
+
+    def program_arguments(self):
+        """Return the operations, the sizes, and the partition's noise limit."""
+        what = ["--operations", ",".join(self.operations), "--sizes", ",".join(SMALL_COPIES)]
+        return [*what, *self.arguments, "--noise-limit", str(self.extra("noise_limit"))]
+
+    def expected_metrics(self):
+        """Return for each size and link class of several pairs how the worst compares."""
+        worst = [
+            self.metric(operation, role, unit, class_name, pairs, "worst")
+            for operation, (role, unit) in self.operations.items()
+            for class_name, pairs in ordered_pairs(self.node).items()
+        ]
+        sized = [
+            replace(
+                metric,
+                name=f"{metric.name.removesuffix('_worst')}_{size}",
+                where={**metric.where, "bytes": number},
+                alike=False,
+            )
+            for metric in worst
+            for size, number in SMALL_COPIES.items()
+        ]
+        return [relative.of_members(metric, self.node) for metric in sized]
+
+
+@rfm.simple_test
+class p2p_again(PairCheck):
+    """Writes by kernel of all pairs once more, for what began while the session ran."""
+
+    descr = "Peer access by kernel of all pairs, at the end of the session (E8)"
+    tags = {"E8", "node", "full"}
+    operations = {"write": ("single", "GB/s")}
+    repeats = "p2p_kernel"
+
+    def program_arguments(self):
+        """Return the operation, the array size and the noise limit, with few samples."""
+        return [*super().program_arguments(), "--max-samples", "7"]
+
+    def expected_metrics(self):
+        """Return the metric of each link class."""
+        return [
+            relative.of_first(self.metric(operation, role, unit, class_name, pairs, "worst"))
+            for operation, (role, unit) in self.operations.items()
+            for class_name, pairs in ordered_pairs(self.node).items()
+        ]
+
+
+@rfm.simple_test
 class p2p_all_to_all(PairCheck):
     """Every ordered pair at the same time, by engine and by kernel, and each pair alone.
 
@@ -180,6 +239,97 @@ class p2p_all_to_all(PairCheck):
             if operation != "engine":
                 metrics.append(relative.of_links(total, alone, self.node))
         return metrics
+
+
+@rfm.simple_test
+class p2p_one_to_many(PairCheck):
+    """Each device to all its neighbours at the same time, and all of them to it.
+
+    Kernels run on the neighbours, one each, so that none shares its device's compute units: they
+    read from the device, and write to it. Devices whose links are alike are compared by the rates
+    of all their transfers together, because no document states what several transfers leave each
+    other.
+    """
+
+    descr = "Transfers between each device and all its neighbours at the same time (E7, E8)"
+    tags = {"E7", "E8", "node", "full"}
+    operations = {name: ("share", "GB/s") for name in ("engine", "read", "write")}
+    #: What is compared: from the device, or to it.
+    ways = {"engine": ("from", "to"), "read": ("from",), "write": ("to",)}
+    env_vars = ENGINES_ON
+
+    def neighbours(self):
+        """Return by device the devices with a direct link to it, where they are several."""
+        devices = range(self.device_count)
+        direct = {
+            device: [
+                other
+                for other in devices
+                if other != device and self.node.link_class(device, other).direct
+            ]
+            for device in devices
+        }
+        return {device: others for device, others in direct.items() if len(others) > 1}
+
+    def pairs(self, device, way):
+        """Return the pairs that work at the same time, from a device or to it."""
+        others = self.neighbours()[device]
+        return [(device, other) if way == "from" else (other, device) for other in others]
+
+    def program_arguments(self):
+        """Return the sets of pairs and the operations, and the array size and noise limit."""
+        sets = []
+        for device in self.neighbours():
+            for way in ("from", "to"):
+                pairs = ",".join(f"{a}-{b}" for a, b in self.pairs(device, way))
+                sets += ["--together", pairs]
+        return [*sets, *super().program_arguments()]
+
+    def alike(self):
+        """Return the devices with equally wide links where there are several, by these widths.
+
+        Of links to three neighbours: links1_2_4, or links3x2 where all are equally wide.
+        """
+        found = {}
+        for device, others in self.neighbours().items():
+            widths = sorted(self.node.link_class(device, other).links for other in others)
+            name = "links" + "_".join(map(str, widths))
+            if len(set(widths)) == 1:
+                name = f"links{len(widths)}x{widths[0]}"
+            found.setdefault(name, []).append(device)
+        return {name: devices for name, devices in found.items() if len(devices) > 1}
+
+    def expected_metrics(self):
+        """Return for each way how the worst device compares with those of equal links."""
+        self.skip_if(
+            not self.alike(),
+            f"On {self.node.name} no two devices have the same links to several neighbours.",
+        )
+        return [
+            self.compared(operation, way, name, devices)
+            for operation, ways in self.ways.items()
+            for way in ways
+            for name, devices in self.alike().items()
+        ]
+
+    def compared(self, operation, way, name, devices):
+        """Return the metric of some devices: what each moves to or from all its neighbours."""
+        pairs = {device: self.pairs(device, way) for device in devices}
+        role, unit = self.operations[operation]
+        shares = self.metric(operation, role, unit, name, [], "worst")
+        among = tuple(
+            ([*dict.fromkeys(chain(*members))], *pair)
+            for members in pairs.values()
+            for pair in members
+        )
+        shares = replace(
+            shares,
+            name=f"{operation}_{way}_each_{name}",
+            over=("device_set", "source.device", "destination.device"),
+            among=among,
+        )
+        members = [device for device, its in pairs.items() for _ in its]
+        return relative.of_members(shares, self.node, members)
 
 
 @rfm.simple_test

@@ -89,6 +89,25 @@ class stream_local(StreamCheck):
 
 
 @rfm.simple_test
+class stream_again(StreamCheck):
+    """The copy of each device once more, for what began while the session ran."""
+
+    descr = "STREAM copy on each device's memory, at the end of the session (E1)"
+    tags = {"E1", "node", "full"}
+    valid_systems = ["+devices +peers"]
+    repeats = "stream_local"
+    arguments = (
+        *("--devices", "each", "--kernels", "copy", "--sizes", "{array_bytes}"),
+        *("--max-samples", "15", "--series-time", "0.5"),
+    )
+    metrics = (
+        relative.of_first(
+            stream("copy_worst", "worst", experiment="E1", role="single", operation="copy")
+        ),
+    )
+
+
+@rfm.simple_test
 class stream_scan(StreamCheck):
     """Array sizes and block sizes in one launch; the document keeps the full curves."""
 
@@ -150,12 +169,10 @@ class stream_concurrent(StreamCheck):
         Of all devices also the worst NUMA domain beside the others: the shares of its devices.
         """
         metrics = []
-        domains = (
-            {(device.index,): device.domain for device in self.node.devices} if self.node else {}
-        )
+        domains = [device.domain for device in self.node.devices] if self.node else []
         for name, members in self.sets().items():
             metrics += of_set(name, members)
-            if len(members) == len(domains) and len(set(domains.values())) > 1:
+            if len(members) == len(domains) and len(set(domains)) > 1:
                 metrics.append(relative.of_members(metrics[-1], self.node, domains))
         return metrics
 

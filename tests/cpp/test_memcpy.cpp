@@ -72,6 +72,17 @@ TEST_CASE("every copy arrives, and its series says what moved where") {
   }
 }
 
+TEST_CASE("a latency is the time of one copy") {
+  Sides sides(HostMemory::pinned);
+  CopyJob job{{0, -1}, HostMemory::pinned, CopyOperation::h2d_latency, kLatencyBytes};
+  const auto measured = sides.copies.measure(job, "E2", quick(), 0, {});
+  REQUIRE(measured.size() == 1);
+  CHECK(measured.front().latency);
+  CHECK(measured.front().bytes_moved == kLatencyBytes);
+  CHECK(measured.front().verification.bytes_checked == kLatencyBytes);
+  CHECK(measured.front().verification.errors == 0);
+}
+
 TEST_CASE("both directions at once are two shares and their sum, of all that was compared") {
   for (const auto memory : {HostMemory::pinned, HostMemory::pageable}) {
     Sides sides(memory);

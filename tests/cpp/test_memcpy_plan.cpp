@@ -101,23 +101,39 @@ TEST_CASE("domains that cannot be measured are refused by name") {
 TEST_CASE("operations know their directions") {
   struct Row {
     const char* name;
-    bool to_device, to_host, synchronous;
+    bool to_device, to_host, synchronous, latency = false;
   };
-  for (const auto& row : {Row{"h2d", true, false, false}, Row{"d2h", false, true, false},
-                          Row{"both", true, true, false}, Row{"h2d-sync", true, false, true},
-                          Row{"d2h-sync", false, true, true}}) {
+  for (const auto& row :
+       {Row{"h2d", true, false, false}, Row{"d2h", false, true, false},
+        Row{"both", true, true, false}, Row{"h2d-sync", true, false, true},
+        Row{"d2h-sync", false, true, true}, Row{"h2d-latency", true, false, false, true},
+        Row{"d2h-latency", false, true, false, true}}) {
     CAPTURE(row.name);
     const auto operation = parse_copy_operations(row.name).front();
     CHECK(operation_name(operation) == std::string(row.name));
     CHECK(goes_to_device(operation) == row.to_device);
     CHECK(goes_to_host(operation) == row.to_host);
     CHECK(is_synchronous(operation) == row.synchronous);
+    CHECK(is_latency(operation) == row.latency);
+  }
+}
+
+TEST_CASE("a latency has one size of its own, and is queued ahead but for pageable memory") {
+  for (const auto memory : {HostMemory::pinned, HostMemory::pageable}) {
+    const auto jobs = plan_copies({{0, 1}}, {memory},
+                                  {CopyOperation::h2d, CopyOperation::h2d_latency}, {4096, 8192});
+    REQUIRE(jobs.size() == 3);
+    CHECK(jobs[2].operation == CopyOperation::h2d_latency);
+    CHECK(jobs[2].bytes == kLatencyBytes);
+    CHECK_FALSE(jobs[0].needs_gate());
+    CHECK(jobs[2].needs_gate() == (memory == HostMemory::pinned));
   }
 }
 
 TEST_CASE("lists of names are refused with those that are known") {
   CHECK(failure_of([] { return parse_copy_operations("h2d,dma"); }).second ==
-        "'dma' is not an operation: choose from h2d, d2h, both, h2d-sync, d2h-sync");
+        "'dma' is not an operation: choose from h2d, d2h, both, h2d-sync, d2h-sync, h2d-latency, "
+        "d2h-latency");
   CHECK(failure_of([] { return parse_copy_operations("d2h,d2h"); }).second ==
         "the list of operations 'd2h,d2h' names d2h twice");
   CHECK(failure_of([] { return parse_host_memory("malloc"); }).second ==

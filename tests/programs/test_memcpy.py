@@ -16,7 +16,7 @@ from forbidden import forbid_memory_calls
 #: Short, and never too noisy.
 QUICK = ("--sizes", "64KiB", "--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0",
          "--noise-limit", "10")  # fmt: skip
-OPERATIONS = ("h2d", "d2h", "both", "h2d-sync", "d2h-sync")
+OPERATIONS = ("h2d", "d2h", "both", "h2d-sync", "d2h-sync", "h2d-latency", "d2h-latency")
 ALL = ("--operations", ",".join(OPERATIONS))
 MEMORY = {"pinned": "host-pinned", "pageable": "host-pageable"}
 
@@ -94,6 +94,10 @@ def host_and_device(series):
     return tuple(series[name] for name in names)
 
 
+def size_of(operation):
+    return "16 B" if operation.endswith("-latency") else "64 KiB"
+
+
 def test_one_launch_gives_every_operation_for_every_device_and_kind_of_memory(memcpy):
     ran = memcpy(*QUICK, *ALL)
     assert ran.code == 0, ran.err
@@ -104,7 +108,9 @@ def test_one_launch_gives_every_operation_for_every_device_and_kind_of_memory(me
     found = []
     for series in document["series"]:
         assert series["experiment"] == "E2"
-        assert (series["engine"], series["unit"]) == ("copy-engine", "GB/s")
+        latency = series["operation"].endswith("-latency")
+        assert (series["engine"], series["unit"]) == ("copy-engine", "us" if latency else "GB/s")
+        assert not latency or series["bytes"] == 16
         assert series["bytes_counted"] == "once"
         assert series["stores"] is series["block_size"] is None
         assert series["verification"]["bytes_checked"] > 0
@@ -198,7 +204,10 @@ def test_a_flipped_bit_is_found_where_the_destination_lies(memcpy, operation, me
         assert mismatch["offset_bytes"] == 8
         assert int(mismatch["expected"], 16) ^ int(mismatch["found"], 16) == 1 << 3
     side = "to" if operation.startswith("d2h") else "from"
-    assert f"{operation} of 64 KiB on device 1 {side} {MEMORY[memory]} memory" in ran.sentence
+    assert (
+        f"{operation} of {size_of(operation)} on device 1 {side} {MEMORY[memory]} memory"
+        in ran.sentence
+    )
 
 
 @pytest.mark.parametrize("memory", MEMORY)

@@ -36,6 +36,36 @@ def test_a_member_is_none_of_the_others():
     assert figure.said == "90 % of the others (90 of 100 GB/s)"
 
 
+def test_a_later_value_is_in_percent_of_the_first_of_the_same_device():
+    metric, first, population = of_devices([100.0, 50.0])
+    _, later, _ = of_devices([98.0, 40.0])
+    figure = relative.of_first(metric.compared).since(first, later, population)
+    assert figure.value == pytest.approx(80)
+    assert [one["device"] for one in figure.decisive] == [1]
+    assert figure.said == "80 % of its value when the session began (40 of 50 GB/s)"
+
+
+def test_shares_of_a_device_are_added_up_and_compared_with_those_of_the_others():
+    # Device 0 has 60 and 40 to its neighbours at once, and device 1 has 60 and 20.
+    rates = {(0, 2): 60.0, (0, 3): 40.0, (1, 2): 60.0, (1, 3): 20.0}
+    series = [
+        factories.series(
+            [value] * 7, device=ends[1], device_set=[ends[0], 2, 3], role="share",
+            experiment="E8", source=factories.place("peer", ends[0]),
+            destination=factories.place("device", ends[1]),
+        )
+        for ends, value in rates.items()
+    ]  # fmt: skip
+    shares = Metric(
+        "read_worst", {"role": "share"}, ("device_set", "source.device", "destination.device"),
+        among=tuple(([a, 2, 3], a, b) for a, b in rates),
+    )  # fmt: skip
+    compared = relative.of_members(shares, None, [0, 0, 1, 1])
+    figure = compared.figure({"series": series}, {})
+    assert figure.value == pytest.approx(80)
+    assert [one["device_set"][0] for one in figure.decisive] == [1, 1]
+
+
 def test_of_latencies_the_longest_is_behind():
     metric, document, population = of_devices([10.0, 10.0, 12.5], "us")
     figure = metric.figure(document, population)

@@ -237,6 +237,22 @@ def test_a_healthy_node_with_noise_passes(suite):
 
 
 @pytest.mark.slow
+def test_what_a_session_measured_first_is_measured_again_at_its_end(suite):
+    outcome = session(suite, "^p2p_again$", "^p2p_kernel$", "^stream_again$", "^stream_local$")
+    assert outcome.status == 0, outcome.text
+    ended = re.findall(r"OK \] \(\d/4\) (\w+)", outcome.text)
+    assert {*ended[:2]} == {"p2p_kernel", "stream_local"}
+    assert values_of(suite)["stream_again"]["copy_of_first"] == pytest.approx(100, abs=0.1)
+
+
+@pytest.mark.slow
+def test_what_was_not_measured_first_can_not_be_repeated(suite):
+    outcome = session(suite, "^stream_again$")
+    assert outcome.status == 1
+    assert "stream_again repeats stream_local, of which this session has no result" in outcome
+
+
+@pytest.mark.slow
 def test_an_overlay_is_for_simulated_nodes(suite):
     suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(suite.programs)
     overlay = f"overlay={node_directory() / 'overlays' / 'link-0-6-gone.yaml'}"

@@ -54,6 +54,15 @@ def test_both_directions_share_the_memory_of_the_domain(near):
         assert one_way[key] < total <= DOMAIN_PEAK
 
 
+def test_the_start_of_a_copy_is_that_of_the_node_model(run):
+    ran = run("memcpy", "--memory", "pinned", "--operations", "h2d-latency,d2h-latency",
+              "--devices", "0")  # fmt: skip
+    assert ran.code == 0, ran.err
+    assert {one["unit"] for one in ran.series} == {"us"}
+    # 5.39 us to start a copy, and 3.52 us for one hop (config/nodes/mi250x.yaml).
+    assert [one["median"] for one in ran.series] == pytest.approx([8.91, 8.91], rel=1e-3)
+
+
 def test_pageable_memory_is_slower(near):
     for operation, role in (("h2d", "single"), ("d2h", "single"), ("both", "sum")):
         found = medians(near, operation, role)

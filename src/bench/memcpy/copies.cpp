@@ -115,6 +115,7 @@ Series Copies::describe(const Way& way, const CopyJob& job) const {
       job.operation == CopyOperation::both ? direction::both_ways : direction::one_way;
   series.bytes = job.bytes;
   series.bytes_moved = job.bytes;
+  series.latency = is_latency(job.operation);
   series.read_and_write = false;
   series.in_memory = past_caches(2 * job.bytes, cache_bytes_);
   return series;
@@ -142,11 +143,10 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
                                                                    one.stream.get()));
                      })});
   }
-  // A copy of pageable memory returns when it is done: behind a closed gate it never would.
   const bool by_host = synchronous || host_.memory() == HostMemory::pageable;
   const bool ahead =
       queued_ahead(device_is_cpu(inward_.device()), past_caches(2 * job.bytes, cache_bytes_));
-  ConcurrentBatch together(tasks, (ways.size() > 1 || ahead) && !by_host ? &gate_ : nullptr);
+  ConcurrentBatch together(tasks, job.needs_gate() || (ahead && !by_host) ? &gate_ : nullptr);
   const auto words = words_of(job.bytes);
   const auto run = [&](int batch) {
     for (const auto& one : ways) {

@@ -97,15 +97,13 @@ void measure(const Options& options, Run& run) {
     run.note(note);
   }
   CopyArrays arrays;
-  arrays.bytes = *std::max_element(sizes.begin(), sizes.end());
+  arrays.bytes = std::max(kLatencyBytes, *std::max_element(sizes.begin(), sizes.end()));
   arrays.to_device = std::any_of(operations.begin(), operations.end(), goes_to_device);
   arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
   const std::string experiment =
       options.domains == "near" || options.domains == "any" ? experiment::E2 : experiment::E4;
   const auto jobs = plan_copies(plan.positions, memory, operations, sizes);
-  if (std::any_of(jobs.begin(), jobs.end(), [](const CopyJob& job) {
-        return job.operation == CopyOperation::both && job.memory != HostMemory::pageable;
-      })) {
+  if (std::any_of(jobs.begin(), jobs.end(), [](const CopyJob& job) { return job.needs_gate(); })) {
     require_free_launches();
   }
   run.plan(jobs.size());
@@ -152,12 +150,14 @@ int main(int argc, char** argv) {
   Program program;
   program.name = "memcpy";
   program.description =
-      "Bandwidth of copies between host memory and the memory of each device, alone:\n"
+      "Bandwidth and latency of copies between host memory and the memory of each device, alone:\n"
       "  h2d       hipMemcpyAsync from the host to the device, a batch of them on one stream\n"
       "  d2h       the same from the device to the host\n"
       "  both      both at the same time: each direction's share, and their sum\n"
       "  h2d-sync, d2h-sync\n"
       "            hipMemcpy, each copy waited for\n"
+      "  h2d-latency, d2h-latency\n"
+      "            the time of a copy of 16 B, queued ahead, in us\n"
       "Host memory is pinned (page-locked by hipHostMalloc, coherent), noncoherent (the same with\n"
       "hipHostMallocNonCoherent, of ROCm alone) or pageable (as malloc gives it). Its pages are\n"
       "touched, then asked on which NUMA domain they are, before and after measuring:\n"

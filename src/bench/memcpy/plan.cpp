@@ -12,12 +12,14 @@
 namespace fabricheck::copies {
 namespace {
 
-constexpr std::array<std::pair<CopyOperation, const char*>, 5> kOperations{{
+constexpr std::array<std::pair<CopyOperation, const char*>, 7> kOperations{{
     {CopyOperation::h2d, operation::h2d},
     {CopyOperation::d2h, operation::d2h},
     {CopyOperation::both, operation::both},
     {CopyOperation::h2d_sync, operation::h2d_sync},
     {CopyOperation::d2h_sync, operation::d2h_sync},
+    {CopyOperation::h2d_latency, operation::h2d_latency},
+    {CopyOperation::d2h_latency, operation::d2h_latency},
 }};
 constexpr std::array<std::pair<HostMemory, const char*>, 3> kMemory{{
     {HostMemory::pinned, "pinned"},
@@ -63,15 +65,21 @@ const char* operation_name(CopyOperation operation) {
 }
 
 bool goes_to_device(CopyOperation operation) {
-  return operation != CopyOperation::d2h && operation != CopyOperation::d2h_sync;
+  return operation != CopyOperation::d2h && operation != CopyOperation::d2h_sync &&
+         operation != CopyOperation::d2h_latency;
 }
 
 bool goes_to_host(CopyOperation operation) {
-  return operation != CopyOperation::h2d && operation != CopyOperation::h2d_sync;
+  return operation != CopyOperation::h2d && operation != CopyOperation::h2d_sync &&
+         operation != CopyOperation::h2d_latency;
 }
 
 bool is_synchronous(CopyOperation operation) {
   return operation == CopyOperation::h2d_sync || operation == CopyOperation::d2h_sync;
+}
+
+bool is_latency(CopyOperation operation) {
+  return operation == CopyOperation::h2d_latency || operation == CopyOperation::d2h_latency;
 }
 
 const char* memory_word(HostMemory memory) {
@@ -170,6 +178,12 @@ std::string CopyJob::text() const {
          " and device " + std::to_string(position.device);
 }
 
+bool CopyJob::needs_gate() const {
+  // A copy of pageable memory returns when it is done: behind a closed gate it never would.
+  return memory != HostMemory::pageable &&
+         (operation == CopyOperation::both || is_latency(operation));
+}
+
 std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
                                  const std::vector<HostMemory>& memory,
                                  const std::vector<CopyOperation>& operations,
@@ -182,6 +196,10 @@ std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
     for (const auto kind : memory) {
       for (auto position = first; position != last; ++position) {
         for (const auto operation : operations) {
+          if (is_latency(operation)) {
+            jobs.push_back({*position, kind, operation, kLatencyBytes});
+            continue;
+          }
           for (const auto size : sizes) {
             jobs.push_back({*position, kind, operation, size});
           }

@@ -17,7 +17,12 @@ enum class CopyOperation {
   both,      ///< both at the same time
   h2d_sync,  ///< hipMemcpy, each waited for
   d2h_sync,
+  h2d_latency,  ///< a copy of 16 B, queued ahead
+  d2h_latency,
 };
+
+/// The bytes of a copy whose latency is measured.
+constexpr std::uint64_t kLatencyBytes = 16;
 
 const char* operation_name(CopyOperation operation);
 /// Whether the operation copies to the device, and whether it copies to the host.
@@ -25,6 +30,8 @@ bool goes_to_device(CopyOperation operation);
 bool goes_to_host(CopyOperation operation);
 /// Whether the program waits for each copy.
 bool is_synchronous(CopyOperation operation);
+/// Latencies have a size of their own, and are timed per copy.
+bool is_latency(CopyOperation operation);
 
 /// The memory word of the schema.
 const char* memory_word(HostMemory memory);
@@ -63,10 +70,12 @@ struct CopyJob {
   CopyOperation operation = CopyOperation::h2d;
   std::uint64_t bytes = 0;
   [[nodiscard]] std::string text() const;
+  /// Whether it is queued behind a gate (gate.hpp), wherever it is measured.
+  [[nodiscard]] bool needs_gate() const;
 };
 
-/// Every operation at every size, for every position and kind of memory. Jobs that share host
-/// memory are consecutive and, among these, jobs that share a device.
+/// Every operation at every size, latencies at their own, for every position and kind of memory.
+/// Jobs that share host memory are consecutive and, among these, jobs that share a device.
 std::vector<CopyJob> plan_copies(const std::vector<Position>& positions,
                                  const std::vector<HostMemory>& memory,
                                  const std::vector<CopyOperation>& operations,

@@ -206,6 +206,8 @@ Operation = Literal[
     "h2d-sync",
     "d2h",
     "d2h-sync",
+    "h2d-latency",
+    "d2h-latency",
     "both",
     "host-read",
     "host-write",

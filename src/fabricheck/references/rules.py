@@ -86,6 +86,7 @@ class _File(StrictModel):
     floors: _Floors
     both_ways: _Least
     together: _Least
+    of_first: _Least
     collectives: _Collectives
     shared_host: _SharedHost
 
@@ -177,6 +178,12 @@ def both_ways() -> Rule:
     """Return what both directions at once must reach of the sum of each alone."""
     part = _stated().both_ways.least_percent / 100
     return Rule((100, part - 1, None, "%"), "both directions run at the same time")
+
+
+def of_first() -> Rule:
+    """Return what a member must reach of its own value when the session began."""
+    part = _stated().of_first.least_percent / 100
+    return Rule((100, round(part - 1, 3), None, "%"), "what is well stays so while a session runs")
 
 
 def at_once() -> Rule:

@@ -16,6 +16,10 @@ NAME = "metrics.json"
 
 Reduction = Literal["worst", "best", "median"]
 
+#: What a metric in percent compares its series with: the other members of the node, or what the
+#: same members had when the session began.
+Comparison = Literal["peers", "first"]
+
 #: The least share of samples that reach a limit for it to count as missed only at times.
 LEAST_REACHED = 0.1
 
@@ -25,14 +29,14 @@ class MetricRecord(StrictModel):
 
     series: their indices in the document's ``series``, from 0. reduce: ``worst`` or ``best`` of
     their medians, by the series' own ``better``, or their ``median``; None where the value is
-    computed from them, or is a count; ``peers`` where it is a member in percent of its peers.
+    computed from them, or is a count; what it is compared with, of a member in percent of that.
     decided: the series that decided a computed value, as of the member that is behind. compared: of
     a metric that compares measurements, its value with these, in words. rule: the rule that gave
     its limit, in a sentence; None where a reference gave it.
     """
 
     series: tuple[int, ...]
-    reduce: Reduction | Literal["peers"] | None
+    reduce: Reduction | Comparison | None
     decided: tuple[int, ...] = ()
     compared: str = ""
     rule: str | None = None

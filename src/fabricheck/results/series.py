@@ -13,6 +13,15 @@ from fabricheck.results.model import Difference, ResultDocument, Series
 #: What the noise of a series is that of, from one session to the next.
 Noise = Literal["devices", "pinned", "pinned at once", "moved by the host", "latency", "host"]
 
+#: The sizes of copies of which the start takes a good part, in bytes by their names as options have
+#: them.
+SMALL_COPIES: Mapping[str, int] = {
+    "64KiB": 64 << 10,
+    "256KiB": 256 << 10,
+    "1MiB": 1 << 20,
+    "4MiB": 4 << 20,
+}
+
 #: The experiment whose series are of several nodes.
 BETWEEN_NODES = "E17"
 
@@ -63,15 +72,24 @@ def kind(
     direct: bool = True,
     between_nodes: bool = False,
     both: bool = False,
+    several: bool = False,
+    size: int | None = None,
 ) -> str:
     """Return the kind of transfer of a series or a metric, as named in the rules file.
 
     :param direct: whether the devices of a pair have a link of their own.
     :param both: of messages between nodes, whether they go both ways at once.
+    :param several: of a share between devices, whether several pairs work at once.
+    :param size: the bytes of each; None where they are the most of several.
     """
     ends = set(memories)
+    pinned = bool(ends & {"host-pinned", "host-noncoherent"})
+    if unit == "us" and engine == "copy-engine" and pinned:
+        return "host_latency"
     if unit == "us":
         return "message_latency" if engine == "mpi" else "latency"
+    if size in SMALL_COPIES.values() and engine == "copy-engine" and role == "single":
+        return "small_host_copy" if pinned else "small_copy"
     if between_nodes:
         return "nic_both_ways" if both else "nic"
     if movement in ("page-migration", "prefetch"):
@@ -82,6 +100,8 @@ def kind(
         return _HOST_LINKS.get(role or "", "host_link")
     if "peer" not in ends and engine != "mpi":
         return "kernel"
+    if several and engine != "mpi":
+        return "devices_at_once"
     if engine == "copy-engine":
         return "copy_engine"
     if not direct:
@@ -100,6 +120,9 @@ _HOST_LINKS = {
 _NOISE: Mapping[str, Noise] = {
     "latency": "latency",
     "message_latency": "latency",
+    "host_latency": "latency",
+    "small_copy": "latency",
+    "small_host_copy": "latency",
     "host_link": "pinned",
     "host_links_at_once": "pinned at once",
     "host_link_both_ways": "pinned at once",
@@ -117,6 +140,8 @@ def kind_of(series: Series, direct: bool = True) -> str:
         direct=direct,
         between_nodes=series["experiment"] == BETWEEN_NODES,
         both=series["operation"] == "bandwidth-both",
+        several=_is_one_of_several(series),
+        size=series["bytes"],
     )
 
 
@@ -134,11 +159,18 @@ def noise(series: Series) -> Noise:
 def device_pair(series: Series) -> list[int]:
     """Return the two ends of a transfer between two devices; otherwise the devices at work.
 
-    Of pairs of ranks that work at the same time, each series has its own ends and the set of all.
+    Of pairs that work at the same time, each series has its own ends and the set of all.
     """
     ends = (series["source"]["device"], series["destination"]["device"])
     known = [end for end in ends if end is not None]
-    return known if series["engine"] == "mpi" and len({*known}) == 2 else series["device_set"]
+    if len({*known}) == 2 and (series["engine"] == "mpi" or _is_one_of_several(series)):
+        return known
+    return series["device_set"]
+
+
+def _is_one_of_several(series: Series) -> bool:
+    """Whether it is the share of one of several pairs, not of one of both directions of a pair."""
+    return series["role"] == "share" and len(series["device_set"]) > 2
 
 
 def host_domains(series: Series) -> list[int]:

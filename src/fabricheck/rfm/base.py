@@ -6,9 +6,11 @@ from the extras of partition and environment (docs/reference/site-file.md).
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
+import re
 import shlex
 import sys
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -76,7 +78,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     line, without output and time limit. metrics: the metrics that the document must contain; see
     `expected_metrics`. seconds: the time limit of the program in s, several times what it took
     anywhere, set by ``-S seconds=N``. overlay: a file that changes a simulated node, set by
-    ``-S overlay=FILE`` and recorded in the result.
+    ``-S overlay=FILE`` and recorded in the result. repeats: the
+    check of which it measures some transfers again when all other checks have ended.
     """
 
     overlay = variable(str, value="")
@@ -85,6 +88,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     program: str
     arguments: Sequence[str] = ()
     metrics: Sequence[Metric] = ()
+    repeats: str = ""
 
     # No files are copied to the stage folder, where the program writes.
     sourcesdir = None
@@ -470,9 +474,34 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def figure(self, document: ResultDocument, metric: Metric) -> Figure:
         """Return a metric's value and series; overridden where it is computed differently.
 
-        :raises MetricError: when a series is missing, duplicate, or in another unit.
+        :raises MetricError: when a series is missing, duplicate, or in another unit, or when it was
+            not measured before in this session.
         """
+        if isinstance(metric, relative.OfFirst):
+            return metric.since(self._first(document), document, self.population())
         return metric.figure(document, self.population())
+
+    def _first(self, document: ResultDocument) -> ResultDocument:
+        """Return the first document of the check that this one repeats, of the same node.
+
+        :raises MetricError: when the session has none.
+        """
+        attempts = re.compile(rf"{self.repeats}(_[0-9a-f]{{8}})?(_retry\d+)?")
+        documents = []
+        # ReFrame moves the files of a check that passed.
+        for folder in (Path(self.stagedir).parent, Path(self.outputdir).parent):
+            for path in folder.glob(f"{self.repeats}*/{RESULT}"):
+                if attempts.fullmatch(path.parent.name):
+                    with contextlib.suppress(FabricheckError):
+                        documents.append(load(path))
+        host = document["host"]["hostname"]
+        of_node = [each for each in documents if each["host"]["hostname"] == host]
+        if not of_node:
+            raise MetricError(
+                f"{self.name} repeats {self.repeats}, of which this session has no result on node "
+                f"{host}."
+            )
+        return min(of_node, key=lambda each: each["started"])
 
     def physical_bound(self, series: Series, ranks: Sequence[Rank] = ()) -> acceptance.Bound | None:
         """Return a series' physical bound: from the node model, else from the partition.

@@ -102,8 +102,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         session.require_all(checks)
     else:
         _record(checks)
-    # The binding of ranks affects all later measurements.
-    testcases.sort(key=lambda case: not getattr(case.check, "runs_first", False))
+    testcases.sort(key=_turn)
     result = None
     with contextlib.nullcontext() if dry_run else _own_nodes(session, testcases):
         try:
@@ -127,6 +126,15 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     session.require_left(testcases, ended, skips)
     session.require_all(checks)
     return result
+
+
+def _turn(case: Any) -> int:
+    """Return when a check runs: first the binding of ranks, since it affects all that is measured,
+    and last what repeats the first measurements.
+    """
+    if getattr(case.check, "runs_first", False):
+        return 0
+    return 2 if getattr(case.check, "repeats", "") else 1
 
 
 def _say_next() -> None:

@@ -16,9 +16,9 @@ from typing import Any, ClassVar
 from fabricheck.core.show import enumerated, listed, numbered
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.rules import Rule
-from fabricheck.results.metric_records import MetricRecord, Reduction
+from fabricheck.results.metric_records import Comparison, MetricRecord, Reduction
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.series import host_domains, is_judged_by_sum
+from fabricheck.results.series import device_pair, host_domains, is_judged_by_sum
 
 #: In `Metric.where`: the largest value of that field among the series that match otherwise.
 LARGEST = "largest"
@@ -49,8 +49,8 @@ class Metric:
     by default if it is independent. rule: the limit if no reference requires anything.
     """
 
-    #: Whether it compares a member with its peers.
-    of_peers: ClassVar[bool] = False
+    #: What its members are compared with, of a metric that compares.
+    comparison: ClassVar[Comparison | None] = None
 
     name: str
     where: Mapping[str, Any] = field(default_factory=dict)
@@ -110,7 +110,7 @@ class Figure:
         reduced = of_one_unit and self.metric.of_medians
         return MetricRecord(
             series=tuple(index[id(series)] for series in self.series),
-            reduce=self.metric.reduce if reduced else "peers" if self.metric.of_peers else None,
+            reduce=self.metric.reduce if reduced else self.metric.comparison,
             decided=() if reduced else tuple(index[id(series)] for series in self.decisive),
             compared=self.said,
             rule=None if rule is None else rule.why,
@@ -118,11 +118,16 @@ class Figure:
 
 
 def series_of(
-    document: ResultDocument, metric: Metric, population: Population, unit: str
+    document: ResultDocument,
+    metric: Metric,
+    population: Population,
+    unit: str,
+    added: bool = False,
 ) -> tuple[Series, ...]:
     """Return the series of a metric, one for each combination of the distinguishing fields.
 
     :param unit: the required unit.
+    :param added: whether shares are added up, which evens their noise.
     :raises MetricError: as `Metric.figure` does.
     """
     matching = _matching(document, metric)
@@ -144,7 +149,7 @@ def series_of(
                 f"Metric {metric} is declared in {unit}, but "
                 f"{where_measured(document, (series,))} reported {series['unit']}."
             )
-        if is_judged_by_sum(series):
+        if is_judged_by_sum(series) and not added:
             raise MetricError(
                 f"Metric {metric} is declared for shares between devices, whose noise ends no "
                 "run: declare it for their sum."
@@ -168,8 +173,9 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
         members = each["device_set"] if each["device"] is None else [each["device"]]
         places = (each["source"]["memory"], each["destination"]["memory"])
         message = each["engine"] == "mpi" and each["direction"] != "collective"
-        if ("peer" in places or message) and len(each["device_set"]) == 2:
-            members = each["device_set"]
+        ends = device_pair(each) if "peer" in places else each["device_set"]
+        if ("peer" in places or message) and len(ends) == 2:
+            members = ends
             pairs += [name for name in ["-".join(map(str, members))] if name not in pairs]
         active += [device for device in members if device not in active]
     node = f"node {document['host']['hostname']}"

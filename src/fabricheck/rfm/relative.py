@@ -8,14 +8,15 @@ from __future__ import annotations
 
 import itertools
 import statistics
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.node.paths import Pair, busiest, left_to_the_slowest
 from fabricheck.references import rules
+from fabricheck.results.metric_records import Comparison
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import BETWEEN_NODES, device_pair
 from fabricheck.results.series import kind as kind_of_transfer
@@ -46,16 +47,16 @@ class _Member:
 class PeerRatio(Metric):
     """The worst of similar members in percent of the median of the others.
 
-    compared: the metric whose series the members have. groups: by the values of its `over`, the
-    member that a series belongs to; the member's value is then their sum. By default each series is
-    a member. ways: further metrics of the same members, in the same order; each member then counts
+    compared: the metric whose series the members have. groups: of each of its series, in order, the
+    member that it belongs to; the member's value is then their sum. By default each series is a
+    member. ways: further metrics of the same members, in the same order; each member then counts
     by the one in which it is least behind.
     """
 
-    of_peers: ClassVar[bool] = True
+    comparison: ClassVar[Comparison] = "peers"
 
     compared: Metric = field(kw_only=True)
-    groups: Mapping[tuple[Any, ...], Hashable] | None = field(default=None, kw_only=True)
+    groups: Sequence[Hashable] | None = field(default=None, kw_only=True)
     ways: tuple[Metric, ...] = field(default=(), kw_only=True)
 
     def figure(self, document: ResultDocument, population: Population) -> Figure:
@@ -82,10 +83,9 @@ class PeerRatio(Metric):
         self, document: ResultDocument, population: Population, of: Metric
     ) -> list[_Member]:
         found: dict[Hashable, list[Series]] = {}
-        keys = combinations(of, population)
-        chosen = series_of(document, of, population, of.unit)
-        for number, (key, series) in enumerate(zip(keys, chosen, strict=True)):
-            name = number if self.groups is None else self.groups[key]
+        chosen = series_of(document, of, population, of.unit, added=self.groups is not None)
+        names = range(len(chosen)) if self.groups is None else self.groups
+        for name, series in zip(names, chosen, strict=True):
             found.setdefault(name, []).append(series)
         if len(found) < 2:
             raise MetricError(
@@ -169,6 +169,40 @@ class OfSingle(Metric):
 
 
 @dataclass(frozen=True)
+class OfFirst(Metric):
+    """The worst member in percent of its own value when the session began.
+
+    compared: the metric whose series both documents have.
+    """
+
+    comparison: ClassVar[Comparison] = "first"
+
+    compared: Metric = field(kw_only=True)
+
+    def since(
+        self, first: ResultDocument, document: ResultDocument, population: Population
+    ) -> Figure:
+        """Compute the figure; the series of the member that lost most decides it.
+
+        :param first: the document from the session's begin.
+        :raises MetricError: as `Metric.figure` does.
+        """
+        before, now = (
+            series_of(each, self.compared, population, self.compared.unit)
+            for each in (first, document)
+        )
+        percents = [
+            _percent(later["median"], earlier["median"], later["better"])
+            for earlier, later in zip(before, now, strict=True)
+        ]
+        number = percents.index(min(percents))
+        percent, worst = percents[number], now[number]
+        values = f"{worst['median']:.6g} of {before[number]['median']:.6g} {worst['unit']}"
+        said = f"{percent:.4g} % of its value when the session began ({values})"
+        return Figure(self, percent, now, (worst,), said)
+
+
+@dataclass(frozen=True)
 class OfLinks(Metric):
     """The sum of simultaneous pairs in percent of the rate that their links leave them.
 
@@ -239,14 +273,18 @@ def alike(
 def of_members(
     metric: Metric,
     node: NodeModel | None,
-    groups: Mapping[tuple[Any, ...], Hashable] | None = None,
+    groups: Sequence[Hashable] | None = None,
 ) -> PeerRatio:
-    """Return the metric that compares the members of another one."""
+    """Return the metric that compares the members of another one.
+
+    :param groups: as in `PeerRatio`.
+    """
     name = f"{metric.name.removesuffix('_worst')}_alike"
     rule = rules.alike(kind(metric, node))
     return PeerRatio(
-        name, metric.where, metric.over, unit="%", rule=rule, compared=metric, groups=groups
-    )
+        name, metric.where, metric.over, unit="%", among=metric.among, rule=rule, compared=metric,
+        groups=groups,
+    )  # fmt: skip
 
 
 def of_single(metric: Metric, *singles: Metric, node: NodeModel | None = None) -> OfSingle:
@@ -259,6 +297,14 @@ def of_single(metric: Metric, *singles: Metric, node: NodeModel | None = None) -
         f"{metric.name.removesuffix('_worst')}_of_single", metric.where, metric.over, unit="%",
         rule=rules.at_once() if node else rules.both_ways(), among=metric.among, compared=metric,
         singles=singles, node=node,
+    )  # fmt: skip
+
+
+def of_first(metric: Metric) -> OfFirst:
+    """Return the metric of a later measurement relative to that when the session began."""
+    return OfFirst(
+        f"{metric.name.removesuffix('_worst')}_of_first", metric.where, metric.over, unit="%",
+        rule=rules.of_first(), among=metric.among, compared=metric,
     )  # fmt: skip
 
 
@@ -308,6 +354,8 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
         direct=between_nodes or _direct(metric, node),
         between_nodes=between_nodes,
         both=where.get("operation") == "bandwidth-both",
+        several="source.device" in metric.over,
+        size=where["bytes"] if isinstance(where.get("bytes"), int) else None,
     )
 
 

@@ -21,6 +21,7 @@ from fabricheck.node.platform import End, Resource, ResourceKind, routes
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.results.series import (
     BETWEEN_NODES,
+    SMALL_COPIES,
     at_once,
     device_pair,
     kernel_variant,
@@ -244,6 +245,8 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             # It consists of others, or one of its parts has no route: a kernel that computes.
             or series["role"] in ("sum", "beside")
             or series["operation"] == COMPUTE
+            # Its time is mostly that of its start, of which the routes know nothing.
+            or series["bytes"] in SMALL_COPIES.values()
             # Few blocks do not fill a path, so they do not show how fast it is.
             or kernel_variant(series)
             or series["experiment"] == BETWEEN_NODES
