@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -380,6 +381,17 @@ def test_a_message_inside_a_row_is_named_with_what_ends_it(message, says):
     with pytest.raises(GarbledOutput) as raised:
         osu.parse(mixed, "bw", program, sizes)
     assert says in str(raised.value)
+
+
+@pytest.mark.parametrize("part", ["[", "[1.1]", "a", "a:1:", "[a:1] ", "[1.1] [a", "libfabric:1:"])
+def test_a_long_damaged_line_is_refused_at_once(part):
+    text, program, sizes = GOOD["bw"]
+    lines = text.splitlines(keepends=True)
+    lines.insert(-2, part * 100_000 + "\n")
+    began = time.process_time()
+    with pytest.raises(GarbledOutput) as raised:
+        osu.parse("".join(lines), "bw", program, sizes)
+    assert time.process_time() - began < 5 and len(str(raised.value)) < 300
 
 
 def test_a_line_of_another_program_is_no_damaged_row():

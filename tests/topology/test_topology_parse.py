@@ -154,6 +154,12 @@ def test_nvidia_rows_are_read_whichever_affinity_is_empty_or_a_list(printed, dom
     assert report.numa[:first] == (domain,) * first and report.cpus[:first] == (cores,) * first
 
 
+def test_nvidia_columns_of_devices_without_a_tab_move_the_others_and_are_refused():
+    text = texts.topo_m(A100, nics=2).replace("NV4\tNV4", "NV4 NV4", 1)
+    with pytest.raises(GarbledOutput, match="two columns of devices have no tab between them"):
+        parse_text(text, "x")
+
+
 def test_nvidia_devices_of_one_node_may_have_an_affinity_or_none():
     text = texts.topo_m(A100).replace("\t0-15\t0\t\tN/A", "\t\t0\t\tN/A", 1)
     report = parse_text(text, "x")

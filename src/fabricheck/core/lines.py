@@ -28,7 +28,8 @@ class _Library:
 
     Some write to standard output, or a launcher merges both outputs. begins: what its messages
     begin with. harmless: the messages that report no failure, behind that; a whole line of them is
-    passed over. advice: what ends them.
+    passed over. advice: what ends them. The repetitions have bounds, since a damaged line may be
+    long.
     """
 
     name: str
@@ -41,7 +42,7 @@ _LIBRARIES = (
     _Library(
         "UCX",
         # Time, host, process and thread; UCX pads the number of the process.
-        re.compile(r"\[\d+\.\d+\]\s*\[\S+?:\d+\s*:[^\]]*\]"),
+        re.compile(r"\[\d+\.\d+\]\s*\[[^\s\]:]{1,99}:\d+\s*:[^\]]{0,99}\]"),
         # Its log, and the tables of UCX_PROTO_INFO.
         re.compile(r".*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b|\s*[+|]"),
         "unset UCX_LOG_LEVEL and UCX_PROTO_INFO",
@@ -56,13 +57,15 @@ _LIBRARIES = (
     _Library(
         "NCCL or RCCL",
         # Where they are set the time, then host, process and thread, the device, file and line.
-        re.compile(r"(?:\[[^\]]+\] )?[\w.-]+:\d+:\d+ \[\d+\] (?:\S+ )?NCCL "),
+        re.compile(
+            r"(?:\[[^\[\]]{1,99}\] )?(?<![\w.-])[\w.-]{1,99}:\d+:\d+ \[\d+\] (?:\S+ )?NCCL "
+        ),
         re.compile(r"INFO|WARN|TRACE|CALL"),
         "unset NCCL_DEBUG",
     ),
     _Library(
         "Open MPI or PMIx",
-        re.compile(r"\[[\w.-]+:\d+\] "),
+        re.compile(r"\[[\w.-]{1,99}:\d+\] "),
         # Counts of messages that it printed before, and those of --report-bindings.
         re.compile(
             r"(?:\d+ more process(?:es have| has) sent help message|Set MCA parameter"

@@ -452,7 +452,10 @@ def _nearness(line: Line, names: int, columns: int) -> _Nearness:
         if len(fields) > columns:
             raise line.garbled("this row has more fields than the header has columns")
         return _Nearness(*fields) if len(fields) == columns else _Nearness()
-    fields = [field.strip() for field in line.text.split("\t")[names + 1 :]]
+    every = [field.strip() for field in line.text.split("\t")]
+    if every[: names + 1] != line.words[: names + 1]:
+        raise line.garbled("two columns of devices have no tab between them")
+    fields = every[names + 1 :]
     for layout in _LAYOUTS[columns]:
         if _fits(fields, layout):
             by_letter = dict(zip(layout, fields, strict=True))
