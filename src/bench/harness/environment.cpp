@@ -17,12 +17,14 @@ using nlohmann::json;
 namespace {
 
 // Nothing that could hold a secret: only prefixes of the runtimes, the schedulers and this suite.
-constexpr std::array<const char*, 21> kAllowed{
-    "HSA_",      "HIP_",       "ROCR_",       "ROC_",         "GPU_",
-    "AMD_",      "DEBUG_CLR_", "DEBUG_HIP_",  "PAL_",         "CUDA_",
-    "NCCL_",     "RCCL_",      "MPICH_",      "FI_",          "UCX_",
-    "OMPI_MCA_", "OMP_",       "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND",
-    "SLURM_GPU"};
+constexpr std::array<const char*, 22> kAllowed{
+    "HSA_",        "HIP_",         "ROCR_",          "ROC_",      "GPU_",       "AMD_",
+    "DEBUG_CLR_",  "DEBUG_HIP_",   "PAL_",           "CUDA_",     "NCCL_",      "RCCL_",
+    "MPICH_",      "FI_",          "UCX_",           "OMPI_MCA_", "MPIR_CVAR_", "OMP_",
+    "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURM_GPU"};
+
+// Open MPI's key of a job, by which its processes recognize each other.
+constexpr const char* kSecret = "OMPI_MCA_orte_precondition_transports";
 
 /// The entries of the allow-list, in order; a name may occur twice.
 std::vector<std::pair<std::string, std::string>> allowed_entries() {
@@ -33,7 +35,7 @@ std::vector<std::pair<std::string, std::string>> allowed_entries() {
     const bool allowed = std::any_of(kAllowed.begin(), kAllowed.end(), [&text](const char* prefix) {
       return text.rfind(prefix, 0) == 0;
     });
-    if (allowed && equals != std::string::npos) {
+    if (allowed && equals != std::string::npos && text.substr(0, equals) != kSecret) {
       entries.emplace_back(text.substr(0, equals), text.substr(equals + 1));
     }
   }

@@ -25,6 +25,8 @@ double number(const char* name, double standard, double most) {
 }
 
 /// Devices that the variables of ROCm leave visible: ROCR first, then HIP among what that leaves.
+/// CUDA_VISIBLE_DEVICES, which HIP reads where its own list is empty (clr, rocdevice.cpp), hides
+/// devices of an NVIDIA machine that simulates, and none of the simulated node.
 std::vector<int> visible_devices(std::size_t count) {
   std::vector<int> visible;
   for (std::size_t i = 0; i < count; ++i) {
