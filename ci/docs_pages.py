@@ -36,7 +36,7 @@ from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
 from fabricheck.judge.verdict import rules
 from fabricheck.references.stated import References
-from fabricheck.results import log_lines, table
+from fabricheck.results import log_lines, settings, table
 from fabricheck.site import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -340,6 +340,12 @@ def lines_of(_: str) -> str:
     return "\n".join(log_lines.table()) + "\n"
 
 
+def variables_of(_: str) -> str:
+    """Return the table of the variables that take something away from what is measured."""
+    rows = [(f"`{name}`", effect, source) for name, effect, source in settings.table()]
+    return "\n".join(markdown(("variable", "what it does", "source"), rows)) + "\n"
+
+
 def sets_of(_: str) -> str:
     """Return the sets with what they show, and the checks that each adds."""
     lines = []
@@ -460,6 +466,7 @@ TABLES = {
     "lines of": lines_of,
     "sets of": sets_of,
     "site": site_of,
+    "variables of": variables_of,
     "words of a site:": site_words,
     "words of": words_of,
 }

@@ -363,6 +363,9 @@ def document(**changes: Any) -> dict[str, Any]:
         "series": [series()],
         "notes": [],
     }
+    if "state" in changes:
+        # The snapshots are of a host of 16 cores, of which none is closed to the run.
+        result["host"]["cores_allowed"] = list(range(16))
     lost = changes.pop("lost", ())
     if changes.get("differences"):
         changes["differences"] = [difference(one, lost=one in lost)
@@ -411,7 +414,7 @@ def write_metrics(path: Path, perfvalues: dict[str, Any]) -> None:
     """Write, as a check does, what the metrics of a document are made of.
 
     A metric's series are those of its unit whose operation begins its name, and whose median is its
-    value if there is such a one; of a count none.
+    value if there is such a one; of a count none. No check sets a variable.
     """
     content = json.loads(path.read_text())
     series = content["series"]
@@ -428,7 +431,10 @@ def write_metrics(path: Path, perfvalues: dict[str, Any]) -> None:
         metrics[metric] = {
             "series": equal or named, "reduce": reduction if known else "worst" if named else None,
         }  # fmt: skip
-    file = {"form": "fabricheck-metrics-1", "started": content["started"], "metrics": metrics}
+    file = {
+        "form": "fabricheck-metrics-1", "started": content["started"], "metrics": metrics,
+        "not_intended": list(content["environment"]),
+    }  # fmt: skip
     path.with_name("metrics.json").write_text(json.dumps(file))
 
 

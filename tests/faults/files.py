@@ -99,6 +99,15 @@ def busy_host(folder: Path) -> Said:
     return missed_on(factories.state(devices, others=factories.host_use(15.8, loops=5)), folder)
 
 
+def few_cores(folder: Path) -> Said:
+    """Pageable copies that missed their reference, by a program that may use few cores."""
+    pageable = factories.series() | {"source": factories.place("host-pageable", None, 0)}
+    state = factories.state([factories.device_state(0), factories.device_state(1)])
+    document = factories.on_h200(state=state, series=[pageable])
+    document["host"]["cores_allowed"] = [0, 1, 2, 3]
+    return one_document(folder, made.missed(), document)
+
+
 def changed_counters(folder: Path, case: Mapping[str, Any] | None = None, **after: Any) -> Said:
     """Counters of device 0 that are others after the run."""
     before = [factories.device_state(0, throttled_s={"power": 0.0}), factories.device_state(1)]

@@ -24,7 +24,9 @@ ROOT = Path(__file__).resolve().parents[2]
 SIMULATED = "local:sim-mi250x"
 HOST = "local:host"
 #: What of the environment would change a session.
-_VARIABLES = ("RFM_", "FABRICHECK_", "HSA_", "HIP_", "ROCR_", "ROC_", "GPU_", "SLURM", "MPICH_")
+_VARIABLES = (
+    "RFM_", "FABRICHECK_", "HSA_", "HIP_", "ROCR_", "ROC_", "GPU_", "SLURM", "MPICH_", "UCX_",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)

@@ -351,7 +351,7 @@ def _slurm() -> Iterator[Reader]:
     def nodes(path: Path) -> Mapping[Any, Any]:
         with _said(path):
             found = slurm.query_nodes("node[1-3]")
-        return {name: one.state for name, one in found.items()}
+        return {name: one.state for name, one in found.metrics.items()}
 
     def job(path: Path) -> Mapping[Any, Any]:
         with _said(path):
@@ -552,7 +552,7 @@ def _files_of_json() -> Iterator[Reader]:
         # Without it, or of another run, it is of an older session and says nothing.
         return dict(
             leaves(
-                {name: one.model_dump(exclude_unset=True) for name, one in found.items()},
+                {name: one.model_dump(exclude_unset=True) for name, one in found.metrics.items()},
                 ("metrics",),
             )
         )

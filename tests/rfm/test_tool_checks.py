@@ -144,6 +144,24 @@ def test_what_is_faster_than_a_device_s_memory_is_refused_between_its_ranks(node
     assert "GB/s of device memory, which reads and writes each byte" in outcome
 
 
+@pytest.mark.parametrize("meant", [False, True])
+def test_links_that_a_variable_takes_from_collectives_are_a_setting_unless_the_site_means_it(
+    node, meant
+):
+    facts = node.folder / "facts.json"
+    content = json.loads(facts.read_text()) | {"environment": {"NCCL_P2P_DISABLE": "1"}}
+    factories.write(facts, content)
+    if meant:
+        site = node.folder / "config" / "sites" / "device_site.py"
+        text = site.read_text()
+        place = '"environs": ["cuda"],'
+        assert place in text
+        site.write_text(text.replace(place, f'{place} "env_vars": [["NCCL_P2P_DISABLE", "1"]],'))
+    outcome = node("-r", "-n", "rccl_collectives$")
+    assert outcome.status == (0 if meant else 1)
+    assert ("NCCL_P2P_DISABLE is 1 on node node1, but neither" in outcome) != meant
+
+
 def test_where_the_first_devices_are_the_best_they_are_not_measured_twice(node):
     outcome = node("-r", "-n", "rccl_in_order|osu_collectives_in_order$")
     assert (

@@ -6,6 +6,7 @@ the sentence names what to change, and no line for scontrol drains it.
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 from datetime import datetime
@@ -72,6 +73,53 @@ def simulated(tmp_path):
         return run(tmp_path, command, FABRICHECK_SIMULATED_NODE=str(node), **variables)
 
     return simulated
+
+
+#: A variable, a value that takes something away, a value that does not, and what was measured.
+KERNEL, RCCL = {"engine": "kernel"}, {"engine": "rccl"}
+MPI = {"engine": "mpi"}
+RCCL_BETWEEN_NODES = RCCL | {"experiment": "E17"}
+MPI_BETWEEN_NODES = MPI | {"experiment": "E17"}
+TAKES_AWAY = [
+    ("HSA_CU_MASK", "0:0-15", "", KERNEL, "rocm"),
+    ("ROC_GLOBAL_CU_MASK", "0xf", "", KERNEL, "sim"),
+    ("HSA_DISABLE_CACHE", "1", "0", KERNEL, "rocm"),
+    ("GPU_MAX_HW_QUEUES", "2", "4", KERNEL | {"role": "beside"}, "rocm"),
+    ("CUDA_DEVICE_MAX_CONNECTIONS", "1", "32", KERNEL | {"role": "beside"}, "cuda"),
+    ("CUDA_MPS_ACTIVE_THREAD_PERCENTAGE", "50", "100", KERNEL, "cuda"),
+    ("NCCL_P2P_DISABLE", "1", "0", RCCL, "rocm"),
+    ("NCCL_P2P_LEVEL", "loc", "NVL", RCCL, "cuda"),
+    ("NCCL_NVLS_ENABLE", "0", "1", RCCL, "cuda"),
+    ("NCCL_MAX_NCHANNELS", "4", "32", RCCL, "cuda"),
+    ("NCCL_MAX_CTAS", "15", "16", RCCL, "cuda"),
+    ("NCCL_IB_DISABLE", "1", "0", RCCL_BETWEEN_NODES, "cuda"),
+    ("NCCL_NET", "Socket", "AWS Libfabric", RCCL_BETWEEN_NODES, "rocm"),
+    ("NCCL_NET_GDR_LEVEL", "0", "PHB", RCCL_BETWEEN_NODES, "rocm"),
+    ("UCX_TLS", "rc,sm,cuda_copy", "rc,sm,cuda_copy,cuda_ipc", MPI, "cuda"),
+    ("UCX_TLS", "^cuda_ipc", "^ud", MPI, "cuda"),
+    ("UCX_TLS", "tcp", "self,sm,rocm", MPI, "rocm"),
+    ("UCX_IB_GPU_DIRECT_RDMA", "no", "yes", MPI_BETWEEN_NODES, "cuda"),
+    ("MPICH_GPU_SUPPORT_ENABLED", "0", "1", MPI, "rocm"),
+    ("MPICH_GPU_IPC_ENABLED", "0", "1", MPI, "rocm"),
+    ("MPIR_CVAR_ENABLE_GPU", "0", "1", MPI, "cuda"),
+    ("MPICH_OFI_NUM_NICS", "1", "4", MPI_BETWEEN_NODES, "rocm"),
+    ("FI_PROVIDER", "tcp;ofi_rxm", "cxi", MPI_BETWEEN_NODES, "rocm"),
+    ("FI_HMEM_DISABLE_P2P", "1", "0", RCCL_BETWEEN_NODES, "cuda"),
+]
+
+
+def measured(name: str, value: str, of_series, runtime: str):
+    """Build the document of a run with one variable set, by one series."""
+    program = factories.document()["program"] | {"runtime": runtime}
+    versions = {"runtime": "1", "driver": "1"}
+    if name.startswith("MPI"):
+        versions["mpi"] = "MPI VERSION : CRAY MPICH version 8.1.31"
+    if name.startswith("UCX"):
+        versions["mpi"] = "Open MPI v5.0.11"
+    return factories.document(
+        program=program, versions=versions, environment={name: value},
+        series=[factories.series() | of_series],
+    )  # fmt: skip
 
 
 def judged(folder: Path, found, changes: dict | None = None, where: str = made.WHERE):
@@ -253,3 +301,142 @@ def test_fewer_devices_are_hardware_unless_a_setting_hides_them(tmp_path):
         "ROCR_VISIBLE_DEVICES is 0 on node node1: unset it so that every process sees all devices"
         in (settings.hiding_devices(factories.document() | {"settings": hidden}) or "")
     )
+
+
+@pytest.mark.parametrize(("name", "harmful", "harmless", "of_series", "runtime"), TAKES_AWAY)
+def test_a_variable_that_takes_something_away(name, harmful, harmless, of_series, runtime):
+    found = measured(name, harmful, of_series, runtime)
+    (sentence,) = settings.disturbing(found, {}, [])
+    assert sentence.startswith(f"{name} is {harmful} on node node1, but neither the check nor the ")
+    # The check, or its site, means it so; or the value takes nothing away.
+    assert not list(settings.disturbing(found, {name: harmful}, []))
+    other = measured(name, harmless, of_series, runtime)
+    assert not list(settings.disturbing(other, {}, []))
+    # It does not concern a copy by an engine.
+    copied = measured(name, harmful, {"engine": "copy-engine"}, runtime)
+    assert not list(settings.disturbing(copied, {}, []))
+
+
+def test_such_a_variable_proves_nothing_against_the_node(tmp_path):
+    found = measured("NCCL_P2P_DISABLE", "1", RCCL, "cuda")
+    (sentence,) = settings.disturbing(found, {}, [])
+    failed = made.failed("sanity", sentence, "SettingError", job_exitcode=0)
+    incomplete_by_setting(tmp_path, found, "NCCL_P2P_DISABLE is 1", changes=failed)
+
+
+def test_each_variable_of_the_table_is_tried():
+    assert {name for name, _, _ in settings.table()} == {name for name, *_ in TAKES_AWAY}
+
+
+def test_a_variable_of_another_runtime_or_mpi_takes_nothing_away():
+    masked = measured("HSA_CU_MASK", "0:0-15", KERNEL, "cuda")
+    assert not list(settings.disturbing(masked, {}, []))
+    of_cray = measured("UCX_TLS", "tcp", MPI, "rocm")
+    of_cray["versions"]["mpi"] = "MPI VERSION : CRAY MPICH version 8.1.31"
+    assert not list(settings.disturbing(of_cray, {}, []))
+
+
+def variables_caveat(verdict) -> list[str]:
+    """Return the caveats on variables."""
+    return [caveat for caveat in verdict.caveats if caveat.startswith("Set in the job and by no")]
+
+
+def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(tmp_path):
+    environment = {
+        "NCCL_ALGO": "Ring", "UCX_RNDV_THRESH": "8192\x1b[31m", "AMD_LOG_LEVEL": "4" * 200,
+        # Where software is, which one, what a launcher or a scheduler sets, and others.
+        "CUDA_HOME": "/opt/cuda", "HIP_PATH": "/opt/rocm", "MPICH_DIR": "/opt/mpich",
+        "NCCL_VERSION": "2.28", "OMPI_MCA_orte_hnp_uri": "1.0;tcp://10.0.0.1:4711",
+        "CUDA_VISIBLE_DEVICES": "0,1", "SLURM_GPUS": "2", "OMP_NUM_THREADS": "2",
+    }  # fmt: skip
+    slow = factories.document(environment=environment)
+    verdict = made.only(tmp_path / "missed", made.good(**made.missed()), slow)
+    assert verdict.status == "PERF-FAIL"
+    assert variables_caveat(verdict) == [
+        "Set in the job and by no check or site file, where limits were missed (stream_local): "
+        f"NCCL_ALGO=Ring, UCX_RNDV_THRESH=8192\\x1b[31m, AMD_LOG_LEVEL={'4' * 57}..."
+        "."
+    ]
+    assert not variables_caveat(made.only(tmp_path / "passed", made.good(), slow))
+
+
+def test_at_most_eight_variables_are_named(tmp_path):
+    slow = factories.document(environment={f"NCCL_X{number}": "1" for number in range(12)})
+    (caveat,) = variables_caveat(made.only(tmp_path, made.good(**made.missed()), slow))
+    assert caveat.endswith("NCCL_X6=1, NCCL_X7=1 and 4 more.")
+
+
+@pytest.mark.parametrize("not_intended", [None, []])
+def test_variables_are_not_named_where_the_check_set_them_or_nothing_is_known(
+    tmp_path, not_intended
+):
+    slow = factories.document(environment={"NCCL_NVLS_ENABLE": "0"})
+    results = made.write(tmp_path, [(made.good(**made.missed()), slow)])
+    (file,) = results.rglob("metrics.json")
+    content = json.loads(file.read_text()) | {"not_intended": not_intended}
+    if not_intended is None:
+        del content["not_intended"]
+    file.write_text(json.dumps(content))
+    (verdict,) = made.judge(results).values()
+    assert verdict.status == "PERF-FAIL" and not variables_caveat(verdict)
+
+
+def with_cores(cores: int, **changes):
+    """Build the document of a run that may use some of the 16 cores of its host."""
+    state = factories.state([factories.device_state(0), factories.device_state(1)])
+    found = factories.document(state=state, **changes)
+    found["host"] |= {"cores_allowed": list(range(cores))}
+    return found
+
+
+FEWER = "Node node1 has 16 cores (hardware threads), of which a program could use 4: "
+
+
+def test_a_run_with_fewer_cores_than_the_node_says_so(tmp_path):
+    verdict = made.only(tmp_path / "fewer", made.good(), with_cores(4))
+    assert verdict.status == "PASS"
+    assert [one for one in verdict.caveats if one.startswith(FEWER)]
+    all_of_them = made.only(tmp_path / "all", made.good(), with_cores(16))
+    assert not [one for one in all_of_them.caveats if "cores (hardware" in one]
+
+
+def test_fewer_cores_explain_what_the_host_moves_and_nothing_else(tmp_path):
+    """A pageable copy needs cores; a kernel on a device does not."""
+    program = factories.document()["program"] | {"runtime": "cuda"}
+    pageable = factories.series() | {"source": factories.place("host-pageable", None, 0)}
+    for series, rule, status in ((pageable, "setting", "INCOMPLETE"),
+                                 (factories.series(), "reference", "PERF-FAIL")):  # fmt: skip
+        slow = with_cores(4, program=program, series=[series])
+        verdict = made.only(tmp_path / rule, made.good(**made.missed()), slow)
+        assert (verdict.status, made.rules(verdict)) == (status, {rule})
+    slow = with_cores(16, program=program, series=[pageable])
+    assert made.only(tmp_path / "all", made.good(**made.missed()), slow).status == "PERF-FAIL"
+
+
+def test_cores_that_the_site_keeps_for_the_system_are_not_missed():
+    usable = load_node("mi250x").usable_cores
+    assert len(usable) == 56
+    found = with_cores(16)
+    found["state"]["before"]["host"]["cores"] = 64
+    found["host"]["cores_allowed"] = list(usable)
+    assert settings.fewer_cores(found) == (56, 64)
+    assert settings.fewer_cores(found, usable) is None
+    found["host"]["cores_allowed"] = list(usable[:4])
+    assert settings.fewer_cores(found, usable) == (4, 64)
+
+
+def test_ranks_have_cores_of_their_own_on_purpose():
+    assert settings.fewer_cores(with_cores(1, ranks=[{}])) is None
+
+
+def test_the_key_of_a_job_stays_out_of_a_document(tmp_path):
+    variables = {
+        "OMPI_MCA_orte_precondition_transports": "ab12-cd34", "OMPI_MCA_pml": "ucx",
+        "MPIR_CVAR_ENABLE_GPU": "0",
+    }  # fmt: skip
+    alone = (*COPIES, "--memory", "pinned", "--operations", "h2d")
+    code, found = host(tmp_path, "memcpy", *alone, **variables)
+    assert code == 0
+    shown = {name: value for name, value in found["environment"].items() if "MP" in name}
+    assert {"OMPI_MCA_pml": "ucx", "MPIR_CVAR_ENABLE_GPU": "0"}.items() <= shown.items()
+    assert "OMPI_MCA_orte_precondition_transports" not in shown

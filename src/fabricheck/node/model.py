@@ -378,6 +378,13 @@ class NodeModel:
         return placement.growing_subsets(self.link_matrix, self.name)
 
     @cached_property
+    def usable_cores(self) -> tuple[int, ...]:
+        """The cores of all NUMA domains but those reserved for the system."""
+        return tuple(
+            core for domain in self.domains for core in domain.cores if core not in domain.reserved
+        )
+
+    @cached_property
     def direct_peaks_gbs(self) -> tuple[tuple[float, ...], ...]:
         """Peak of the direct links of each pair, in GB/s per direction; 0 where there is none."""
         n = len(self.devices)

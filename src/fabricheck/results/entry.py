@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -11,7 +11,7 @@ from fabricheck.core import nodelists
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.results import metric_records
 from fabricheck.results.document import load
-from fabricheck.results.metric_records import MetricRecord
+from fabricheck.results.metric_records import CheckRecord, MetricRecord
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.session import Case
 
@@ -38,16 +38,21 @@ class Entry:
     @property
     def metrics(self) -> Mapping[str, MetricRecord]:
         """Return what the check recorded of each metric; empty where it recorded nothing."""
-        return self._beside[0]
+        return self._beside[0].metrics
+
+    @property
+    def not_intended(self) -> Sequence[str]:
+        """Return the variables that neither the check nor its site set; empty where unknown."""
+        return self._beside[0].not_intended or ()
 
     @cached_property
-    def _beside(self) -> tuple[Mapping[str, MetricRecord], FabricheckError | None]:
+    def _beside(self) -> tuple[CheckRecord, FabricheckError | None]:
         if self.path is None or self.document is None:
-            return {}, None
+            return metric_records.NONE, None
         try:
             return metric_records.read(self.path, self.document), None
         except FabricheckError as problem:
-            return {}, problem
+            return metric_records.NONE, problem
 
     @property
     def node(self) -> str | None:

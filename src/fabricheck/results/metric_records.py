@@ -42,25 +42,45 @@ class MetricRecord(StrictModel):
     rule: str | None = None
 
 
-class _File(StrictModel):
-    """The file's content; started: when the document's run began, as in the document."""
+class CheckRecord(StrictModel):
+    """What a check records beside its document.
+
+    started: when the document's run began, as in the document. not_intended: the variables of the
+    document's environment that neither the check nor its site set, or not so; None where no check
+    recorded them.
+    """
 
     form: Literal["fabricheck-metrics-1"] = "fabricheck-metrics-1"
     started: str
     metrics: dict[str, MetricRecord]
+    not_intended: tuple[str, ...] | None = None
 
 
-def write(folder: Path, document: ResultDocument, metrics: Mapping[str, MetricRecord]) -> None:
+#: What stands for the record of a document that no check wrote.
+NONE = CheckRecord(started="", metrics={})
+
+
+def write(
+    folder: Path,
+    document: ResultDocument,
+    metrics: Mapping[str, MetricRecord],
+    not_intended: Iterable[str] | None = None,
+) -> None:
     """Write what the metrics of a document are made of, beside the document.
 
+    :param not_intended: as in `CheckRecord`.
     :raises NotFoundError: when it cannot be written.
     """
-    file = _File(started=document["started"], metrics=dict(metrics))
+    file = CheckRecord(
+        started=document["started"],
+        metrics=dict(metrics),
+        not_intended=None if not_intended is None else tuple(not_intended),
+    )
     write_whole(folder / NAME, file.model_dump_json() + "\n")
 
 
-def read(path: Path, document: ResultDocument) -> Mapping[str, MetricRecord]:
-    """Return the records beside a document, by metric; empty where they belong to another run.
+def read(path: Path, document: ResultDocument) -> CheckRecord:
+    """Return the record beside a document; `NONE` where it belongs to another run.
 
     :param path: the document.
     :raises InvalidInputError: when the file is damaged, or names series that the document does not
@@ -68,11 +88,11 @@ def read(path: Path, document: ResultDocument) -> Mapping[str, MetricRecord]:
     """
     path = path.with_name(NAME)
     try:
-        file = read_model(path, _File)
+        file = read_model(path, CheckRecord)
     except NotFoundError:
-        return {}  # no check wrote the document
+        return NONE  # no check wrote the document
     if file.started != document["started"]:
-        return {}
+        return NONE
     count = len(document["series"])
     for name, record in file.metrics.items():
         for index in (*record.series, *record.decided):
@@ -81,7 +101,7 @@ def read(path: Path, document: ResultDocument) -> Mapping[str, MetricRecord]:
                     f"{path}: metrics.{name}: there is no series {index} among the document's "
                     f"{count}."
                 )
-    return file.metrics
+    return file
 
 
 def reached(

@@ -1,15 +1,25 @@
 """Node and job settings recorded in a result document, and their effects, as sentences.
 
-The programs know the settings by name (``src/bench/harness/settings.cpp``) and list those that are
-set.
+The programs list the settings that they must know while they run (``settings.cpp`` of the harness).
+``settings.yaml`` has the variables that take something away from what is measured. All other
+variables of the runtimes and libraries are named where a limit is missed.
 """
 
 from __future__ import annotations
 
+import functools
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from fabricheck.results.model import Host, ResultDocument, Setting
+from fabricheck.core import yaml_files
+from fabricheck.core.models import StrictModel, validated
+from fabricheck.core.show import cut
+from fabricheck.core.text import printable
+from fabricheck.core.vocabulary import Runtime
+from fabricheck.results.model import Host, ResultDocument, Series, Setting
+from fabricheck.results.series import is_from_tool
 
 _EFFECTS = {
     "launches": "launches and copies then wait for the device",
@@ -18,33 +28,173 @@ _EFFECTS = {
 }
 
 
+#: The prefixes of variables that configure a runtime, a communication library or an MPI.
+_PREFIXES = (
+    "HSA_", "HIP_", "ROCR_", "ROC_", "GPU_", "AMD_", "DEBUG_CLR_", "DEBUG_HIP_", "PAL_", "CUDA_",
+    "NCCL_", "RCCL_", "UCX_", "OMPI_MCA_", "MPICH_", "MPIR_CVAR_", "FI_",
+)  # fmt: skip
+
+#: The last words of names that only say where a software is, which one, or for what it compiles.
+#: A library that CUDA loads into each process (CUDA_INJECTION64_PATH) is more than that.
+_INFORMATION = re.compile(
+    r"(?!.*INJECTION).*_(HOME|PATH|ROOT|DIR|PREFIX|BASE|INCLUDE|LIB|VERSION|PLATFORM|COMPILER|"
+    r"RUNTIME|ARCH)"
+)
+
+#: What Open MPI's launcher sets for each rank, beside what users set.
+_OF_LAUNCHER = re.compile(
+    r"OMPI_MCA_(orte|ess|pmix|plm|prte|ras|oob|hwloc|shmem|initial_wdir|num_procs|mpi_oversubscribe)"
+    r".*"
+)
+
+#: Lists of visible devices: whether they hide any is judged by the devices that a program sees.
+_LISTS = re.compile(r".*_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL")
+
+#: The longest value of a variable that is shown.
+_LONGEST_VALUE = 60
+
+
+class _Variable(StrictModel):
+    """A row of settings.yaml, which explains the members."""
+
+    effect: str
+    values: str
+    concerns: list[dict[str, str]]
+    source: str
+    runtimes: list[Runtime] | None = None
+    mpi: str | None = None
+
+    def takes_away(self, value: str, document: ResultDocument) -> bool:
+        """Whether a value takes something away from what a document measured."""
+        if re.fullmatch(self.values, value, re.IGNORECASE) is None:
+            return False
+        runtime = document["program"]["runtime"]
+        obeyed_by = "rocm" if runtime == "sim" else runtime
+        if self.runtimes is not None and obeyed_by not in self.runtimes:
+            return False
+        mpi = document["versions"].get("mpi")
+        if self.mpi is not None and mpi and re.fullmatch(self.mpi, mpi, re.IGNORECASE) is None:
+            return False
+        return any(
+            _has_fields(series, fields) for series in document["series"] for fields in self.concerns
+        )
+
+
+@functools.cache
+def _table() -> Mapping[str, _Variable]:
+    path = Path(__file__).with_name("settings.yaml")
+    return validated(dict[str, _Variable], yaml_files.read(path), path)
+
+
+def table() -> Iterator[tuple[str, str, str]]:
+    """Yield name, effect and source of each variable that takes something away."""
+    for name, variable in _table().items():
+        yield name, variable.effect, variable.source
+
+
+def _has_fields(series: Series, fields: Mapping[str, str]) -> bool:
+    for name, value in fields.items():
+        found: Any = series
+        for step in name.split("."):
+            found = found[step]
+        if found != value:
+            return False
+    return True
+
+
 def disturbing(
-    document: ResultDocument, own: Mapping[str, str], requested: Sequence[Mapping[str, Any]]
+    document: ResultDocument, intended: Mapping[str, str], requested: Sequence[Mapping[str, Any]]
 ) -> Iterator[str]:
     """Yield a sentence for each environment setting that changed what was measured.
 
-    :param own: the variables that the check itself sets: these are intended.
+    :param intended: the variables that the check and its site set.
     :param requested: what the check's metrics request of series, by field; ``source.memory`` is
         dotted.
     """
     for setting in document.get("settings") or ():
-        meant = own.get(setting["name"]) == setting["value"]
         if (
             setting["concerns"] in _EFFECTS
-            and not meant
+            and not _is_intended(setting["name"], setting["value"], intended)
             and _concerned(document, setting, requested)
         ):
+            set_on = _set_on(document, setting["name"], setting["value"])
+            effect = _EFFECTS[setting["concerns"]]
+            yield f"{set_on}, but the check does not set it: {effect}. Unset it."
+    for name in not_intended(document, intended):
+        variable, value = _table().get(name), document["environment"][name]
+        if variable is not None and variable.takes_away(value, document):
+            set_on = _set_on(document, name, value)
             yield (
-                f"{_set_on(document, setting)}, but the check does not set it: "
-                f"{_EFFECTS[setting['concerns']]}. Unset it."
+                f"{set_on}, but neither the check nor the site file sets it: {variable.effect}. "
+                "Unset it, or state it in the site file if it is meant."
             )
+
+
+def not_intended(document: ResultDocument, intended: Mapping[str, str]) -> list[str]:
+    """Return the variables of a document that have another value than the check and its site set.
+
+    :param intended: the variables that the check and its site set.
+    """
+    environment = document["environment"]
+    return [name for name in environment if not _is_intended(name, environment[name], intended)]
+
+
+def _is_intended(name: str, value: str, intended: Mapping[str, str]) -> bool:
+    if name not in intended:
+        return False
+    # The shell expands what a site file states with the value of another variable.
+    return "$" in intended[name] or intended[name] == value
+
+
+def named(document: ResultDocument, names: Sequence[str]) -> Iterator[str]:
+    """Yield, as ``NCCL_ALGO=Ring``, those of some variables that can change a measured value.
+
+    :param names: some of the document's environment.
+    """
+    for name in names:
+        value = document["environment"].get(name)
+        if value is None or not name.startswith(_PREFIXES):
+            continue
+        if any(left_out.fullmatch(name) for left_out in (_INFORMATION, _OF_LAUNCHER, _LISTS)):
+            continue
+        yield f"{name}={cut(printable(value), _LONGEST_VALUE)}"
+
+
+def fewer_cores(document: ResultDocument, usable: Sequence[int] = ()) -> tuple[int, int] | None:
+    """Return how many cores a program had, and how many its node has; None unless it had fewer.
+
+    Ranks are bound to cores on purpose. The host of a third-party tool's document is that of the
+    program that describes the node.
+
+    :param usable: the cores of the node model but those reserved for the system; a program that may
+        use all of them has what the site gives.
+    """
+    state = document.get("state")
+    if state is None or document.get("ranks") or is_from_tool(document):
+        return None
+    allowed = set(document["host"]["cores_allowed"])
+    cores = state["before"]["host"]["cores"]
+    if cores is None or len(allowed) >= cores:
+        return None
+    if usable and allowed.issuperset(usable):
+        return None
+    return len(allowed), cores
+
+
+def cores_sentence(node: str, allowed: int, cores: int) -> str:
+    """Say that a program had fewer cores than its node."""
+    return (
+        f"Node {node} has {cores} cores (hardware threads), of which a program could use "
+        f"{allowed}: --cpus-per-task, taskset or a control group of the job leaves out the others."
+    )
 
 
 def hiding_devices(document: ResultDocument) -> str | None:
     """Return a sentence about settings that may hide devices from the program; empty for none."""
     for setting in document.get("settings") or ():
         if setting["concerns"] == "devices":
-            return f"{_set_on(document, setting)}: unset it so that every process sees all devices."
+            set_on = _set_on(document, setting["name"], setting["value"])
+            return f"{set_on}: unset it so that every process sees all devices."
     return None
 
 
@@ -63,8 +213,9 @@ def numa_balancing(host: Host) -> str | None:
     )
 
 
-def _set_on(document: ResultDocument, setting: Setting) -> str:
-    return f"{setting['name']} is {setting['value']} on node {document['host']['hostname']}"
+def _set_on(document: ResultDocument, name: str, value: str) -> str:
+    shown = cut(printable(value), _LONGEST_VALUE)
+    return f"{name} is {shown} on node {document['host']['hostname']}"
 
 
 def _concerned(

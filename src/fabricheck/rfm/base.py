@@ -422,7 +422,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             for figure in figures
         }
         try:
-            metric_records.write(Path(self.stagedir), document, records)
+            others = settings.not_intended(document, self.intended_variables)
+            metric_records.write(Path(self.stagedir), document, records, others)
         except FabricheckError as error:
             self.logger.warning(
                 f"{self.name}: the series of its metrics were not recorded: {error}"
@@ -448,7 +449,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         wheres = [metric.where for metric in self.expected_metrics()]
         found = [
             *self.wrong_settings(document),
-            *settings.disturbing(document, self.env_vars, wheres),
+            *settings.disturbing(document, self.intended_variables, wheres),
         ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
@@ -460,6 +461,16 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if sentences:
             doubted: Failure | None = "doubted-value" if only_doubts else None
             raise failed("setting" if found else doubted, sentences)
+
+    @property
+    def intended_variables(self) -> Mapping[str, str]:
+        """The variables that the site file and the check set for its job."""
+        return {
+            **self.current_system.preload_environ.env_vars,
+            **self.current_partition.local_env.env_vars,
+            **self.current_environ.env_vars,
+            **self.env_vars,
+        }
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""

@@ -12,11 +12,11 @@ from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
-from fabricheck.results import metric_records, observed, state, table
+from fabricheck.results import metric_records, observed, settings, state, table
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import Difference, ResultDocument, node_name
 from fabricheck.results.other_devices import explained
-from fabricheck.results.series import has_runtime, place_of
+from fabricheck.results.series import Noise, has_runtime, place_of
 from fabricheck.results.session import UNREPORTED, Case, Failure, missed_limit, own_sentences
 from fabricheck.results.table import Metric
 from fabricheck.rfm.acceptance import verification_faults
@@ -45,6 +45,9 @@ _OF_LIMITS = frozenset({"reference", "peers", "at-times"})
 #: abort, arithmetic, invalid address. Not an illegal instruction, which another processor's build
 #: has, nor a bus error, which a full /dev/shm causes. Others come from outside.
 CRASHES = frozenset({128 + n for n in (6, 8, 11)})
+
+#: What values vary by where the cores of the host move the data.
+_BY_HOST: frozenset[Noise] = frozenset({"moved by the host", "host"})
 
 #: The attempts that must fail in the same way before it counts as how the node is.
 TIMES = 2
@@ -263,6 +266,8 @@ class Attempt:
         found = replace(found, devices=frozenset(devices or ()), far_behind_peers=far)
         if found.rule.name != "reference" or not series or metric.value is None:
             return found
+        if metric.noise in _BY_HOST and self.fewer_cores is not None:
+            return self._say("setting", f"{self._statement(metric)} {self.fewer_cores}", name)
         if (metric.least, metric.most) == (None, None) or (
             self.document is not None and state.slowdowns(self.document, devices)
         ):
@@ -272,6 +277,28 @@ class Attempt:
             return found
         often = f"; {reached} of {samples} samples reached it"
         return self._say("at-times", self._statement(metric, often), name)
+
+    @cached_property
+    def fewer_cores(self) -> str | None:
+        """The sentence on a program that had fewer cores than its node; None if it had all."""
+        document, case = self.document, self.case
+        if document is None or case is None:
+            return None
+        model = observed.node_of(case.where, [document], case)
+        usable = [] if model is None else model.usable_cores
+        given = settings.fewer_cores(document, usable)
+        if given is None or given[0] == _cores_of(case.where):
+            return None
+        return settings.cores_sentence(node_name(document["host"]), *given)
+
+    @property
+    def not_intended(self) -> list[str]:
+        """The variables, with their values, that can explain its missed limits and that neither the
+        check nor its site set; empty if it missed none.
+        """
+        if self.document is None or self.entry is None or not self._missed:
+            return []
+        return list(settings.named(self.document, self.entry.not_intended))
 
     @cached_property
     def caveats(self) -> list[state.Cause]:
@@ -391,6 +418,12 @@ class Attempt:
             for metric in self.metrics.values()
             if metric.value is not None and not metric.recorded.is_finite
         ]
+
+
+def _cores_of(where: str) -> int | None:
+    """Return the number of cores that the site file states of a partition; None if it does not."""
+    processor: Mapping[str, int] = partitions.known(where).get("processor", {})
+    return processor.get("num_cpus")
 
 
 @dataclass(frozen=True)

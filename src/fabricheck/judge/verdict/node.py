@@ -43,6 +43,9 @@ if TYPE_CHECKING:
 #: The number of checks that a caveat names.
 _MOST_CHECKS = 3
 
+#: The number of variables that a caveat names.
+_MOST_VARIABLES = 8
+
 #: The name of an unknown node, as for a job that was never placed.
 UNPLACED = "(no node)"
 
@@ -391,6 +394,12 @@ class NodeJudgement:
                 yield f"The devices that {where} should have are unknown. {why}"
         for where in {this_machine.NAME} & {*self.results.partitions}:
             yield from coverage.not_judged(self._node_model(where))
+        yield from dict.fromkeys(
+            attempt.fewer_cores
+            for attempt in self.results.attempts
+            if attempt.fewer_cores is not None
+        )
+        yield from _variables_caveat(self.results.attempts)
         yield from _state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():
@@ -398,6 +407,19 @@ class NodeJudgement:
                     yield time.sentence
         for outcome in self.outcomes.values():
             yield from outcome.notes
+
+
+def _variables_caveat(attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield a sentence on the variables that were set where limits were missed, by no check."""
+    checks_of = grouped(
+        (variable, attempt.check) for attempt in attempts for variable in attempt.not_intended
+    )
+    if checks_of:
+        checks = dict.fromkeys(check for names in checks_of.values() for check in names)
+        yield (
+            "Set in the job and by no check or site file, where limits were missed "
+            f"({listed(checks, _MOST_CHECKS)}): {listed(checks_of, _MOST_VARIABLES)}."
+        )
 
 
 def _state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
