@@ -12,7 +12,7 @@ import factories
 import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.judge.verdict import evidence, model
+from fabricheck.judge.verdict import draining, evidence, model
 from fabricheck.report import scheduler
 from full_disk import files_of_at_most
 
@@ -122,8 +122,9 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     words = shlex.split(line)
     assert words[:4] == ["scontrol", "update", "NodeName=node1", "State=DRAIN"]
     assert len(words) == 5 and words[4].startswith("Reason=fabricheck HW-FAIL: stream_local: a b c")
-    assert len(words[4]) <= scheduler.LONGEST_REASON + len("Reason=")
+    assert len(words[4]) <= draining.LONGEST_REASON + len("Reason=")
     assert not set(line) & set("$`\\!\x1b\n'") and line.count('"') == 2
+    assert draining.command(live) == words
 
 
 @pytest.mark.parametrize(

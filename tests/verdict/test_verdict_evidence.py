@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import shlex
 
 import pytest
 from typer.testing import CliRunner
@@ -9,7 +10,7 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict import evidence, model
+from fabricheck.judge.verdict import draining, evidence, model
 from fabricheck.judge.verdict.evidence import Judged, Run
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
 from fabricheck.references import calibrated
@@ -27,9 +28,11 @@ def lines(verdicts):
 def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
     found = made.over_nodes(tmp_path, made.of_many(made.slow()), made.of_many(made.slow()))
     assert found["node1"].drain == model.Drain(
-        live=True, evidence="contrast", rule="reference", check="stream_local", doubts=[]
-    )
+        live=True, evidence="contrast", rule="reference", check="stream_local", doubts=[],
+        arguments=draining.command(found["node1"]),
+    )  # fmt: skip
     (line,) = lines(found)
+    assert shlex.split(line) == found["node1"].drain.arguments
     assert line.startswith("scontrol update NodeName=node1 State=DRAIN ")
     assert found["node2"].drain is None
 

@@ -57,6 +57,14 @@ def verdict(
         Path | None,
         typer.Option("--output", metavar="DIR", help="The folder to write to."),
     ] = None,
+    drain_lines: Annotated[
+        bool,
+        typer.Option(
+            "--drain-lines",
+            help="Print only the live commands for the scheduler; with --json as lists of "
+            "arguments.",
+        ),
+    ] = False,
     as_json: AsJson = False,
 ) -> int:
     """Judge each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, with reasons.
@@ -75,8 +83,13 @@ def verdict(
         written = model.write_new(model.folder(results), verdicts, total)
     else:
         written = model.write(folder, verdicts, total)
-    text = _text(total, judging.began(results), written)
-    show.result(model.as_json(total), text, as_json, wrapped=False)
+    if drain_lines:
+        commands_of_nodes = scheduler.live_commands(total.nodes)
+        lines = scheduler.live_lines(total.nodes)
+        show.result(commands_of_nodes, lines, as_json, wrapped=False)
+    else:
+        text = _text(total, judging.began(results), written)
+        show.result(model.as_json(total), text, as_json, wrapped=False)
     return total.exit_code
 
 

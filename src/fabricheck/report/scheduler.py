@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from fabricheck.core.nodelists import SLURM_NAME, folded, titled
-from fabricheck.judge.verdict import model
-
-#: The characters of a reason: a shell and Slurm read none of them specially between quotes.
-_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
-
-#: The longest reason in a line for Slurm; sinfo and squeue truncate it anyway.
-LONGEST_REASON = 200
-
+from fabricheck.judge.verdict import draining, model
 
 #: What keeps a line from being live, in the words of its comment.
 DOUBTS: dict[model.Doubt, str] = {
@@ -21,6 +13,7 @@ DOUBTS: dict[model.Doubt, str] = {
     "nothing-measured": "no document shows what was measured",
     "injected-faults": "faults were injected",
     "not-scheduled": "no scheduler named this node",
+    "odd-name": "no scheduler has a node of this name",
     "provisional": "its limits have no calibration",
     "failed-once": "it failed so once, run it again",
     "unknown-software": "the driver's version is unknown",
@@ -41,14 +34,35 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
         drain = row.drain
         if drain is None or "all-alike" in drain.doubts:
             continue
-        if not SLURM_NAME.fullmatch(row.node):
-            lines.append(f"# no name of a node of Slurm: {_plain(row.node)}")
-            continue
-        why = _plain(f"fabricheck {row.status}: {_reason(row).sentence}")[:LONGEST_REASON].rstrip()
-        line = f'scontrol update NodeName={row.node} State=DRAIN Reason="{why}"'
-        doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
-        lines.append(line if drain.live else f"# {doubts}: {line}")
+        arguments = draining.command(row)
+        if not arguments:
+            lines.append(f"# no name of a node of Slurm: {draining.plain(row.node)}")
+        elif drain.live:
+            lines.append(_line(arguments))
+        else:
+            doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
+            lines.append(f"# {doubts}: {_line(arguments)}")
     return lines
+
+
+def live_commands(rows: Iterable[model.Row]) -> list[list[str]]:
+    """Return the commands that drain nodes without a doubt, each as the arguments of a process."""
+    drains = [row.drain for row in rows if row.drain is not None]
+    return [drain.arguments for drain in drains if drain.arguments]
+
+
+def live_lines(rows: Iterable[model.Row]) -> list[str]:
+    """Return the same as lines to read."""
+    return [_line(arguments) for arguments in live_commands(rows)]
+
+
+def _line(arguments: Iterable[str]) -> str:
+    """Return arguments as a person types them; none has a quote or what a shell expands."""
+    words = []
+    for argument in arguments:
+        name, _, value = argument.partition("=")
+        words.append(f'{name}="{value}"' if " " in value else argument)
+    return " ".join(words)
 
 
 def advice(drain: model.Drain, node: str = "it") -> str:
@@ -61,17 +75,6 @@ def advice(drain: model.Drain, node: str = "it") -> str:
     if not doubts:
         return f"{'Drain' if scheduled else 'Repair'} {node}: the evidence is {drain.evidence}."
     return f"Do not drain {node}: {doubts}." if scheduled else f"Measure {node} again: {doubts}."
-
-
-def _reason(row: model.Row) -> model.Reason:
-    """Return the reason that a line states: the diagnosis, else that of the evidence."""
-    first, drain = row.reasons[0], row.drain
-    if drain is None or drain.rule is None or first.rule == "diagnosis":
-        return first
-    evidence = (
-        reason for reason in row.reasons if (reason.rule, reason.check) == (drain.rule, drain.check)
-    )
-    return next(evidence, first)
 
 
 def to_run_again(verdict: model.Verdict) -> list[str]:
@@ -90,8 +93,3 @@ def to_run_again(verdict: model.Verdict) -> list[str]:
             for network in dict.fromkeys(networks)
         ),
     ]
-
-
-def _plain(text: str) -> str:
-    """Return a text without characters that a shell or a terminal interprets."""
-    return _NOT_PLAIN.sub("?", " ".join(text.replace("'", "").replace('"', "").split()))

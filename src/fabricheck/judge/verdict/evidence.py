@@ -19,7 +19,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN, UNKNOWN
-from fabricheck.judge.verdict import model
+from fabricheck.judge.verdict import draining, model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
 from fabricheck.judge.verdict.node import JudgedNode, NodeResults
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
@@ -163,8 +163,13 @@ def _decided(
         )
     may_drain = verdict.status in FAILED and not nodelists.is_several(verdict.node)
     alike = others.all_alike(judged.runs)
-    drain = _drain(Judged(verdict, judged.runs), others, alike) if may_drain else None
-    found: dict[str, object] = {"drain": drain}
+    if may_drain:
+        drain = _drain(Judged(verdict, judged.runs), others, alike)
+        verdict = verdict.model_copy(update={"drain": drain})
+        if drain.live:
+            arguments = {"arguments": draining.command(verdict)}
+            verdict = verdict.model_copy(update={"drain": drain.model_copy(update=arguments)})
+    found: dict[str, object] = {}
     if verdict.kind == "measured":
         found["all_alike"] = alike
         found["caveats"] = [*verdict.caveats, *caveats]
@@ -200,6 +205,7 @@ def _drain(judged: Judged, others: _Cohorts, alike: Collection[model.AllAlike]) 
         "nothing-measured": verdict.kind == "nothing",
         "injected-faults": bool(verdict.faults_injected),
         "not-scheduled": not verdict.scheduled,
+        "odd-name": nodelists.SLURM_NAME.fullmatch(verdict.node) is None,
     }
     of_node = [doubt for doubt, holds in known.items() if holds]
     # All of several nodes lost something: they are another kind of machine.

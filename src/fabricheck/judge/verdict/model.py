@@ -94,6 +94,7 @@ Doubt = Literal[
     "nothing-measured",
     "injected-faults",
     "not-scheduled",
+    "odd-name",
     "provisional",
     "failed-once",
     "unknown-software",
@@ -116,6 +117,9 @@ class Drain(StrictModel):
     """Its check; null for the node as a whole."""
     doubts: list[Doubt]
     """What is missing, or speaks against it; empty where it is live."""
+    arguments: list[str] = []
+    """The command that drains the node, as the arguments of a process that no shell reads; empty
+    unless it is live."""
 
 
 class AllAlike(StrictModel):

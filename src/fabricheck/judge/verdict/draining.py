@@ -1,0 +1,39 @@
+"""The command that drains a node, as the arguments of a process: no shell reads them."""
+
+from __future__ import annotations
+
+import re
+
+from fabricheck.core.nodelists import SLURM_NAME
+from fabricheck.judge.verdict import model
+
+#: The characters of a reason: a shell and Slurm read none of them specially between quotes.
+_NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
+
+#: The longest reason that a scheduler is given; sinfo and squeue truncate it anyway.
+LONGEST_REASON = 200
+
+
+def command(status: model.NodeVerdict | model.Row) -> list[str]:
+    """Return the command of Slurm that drains a node; empty where Slurm has no node of its name."""
+    if SLURM_NAME.fullmatch(status.node) is None:
+        return []
+    why = plain(f"fabricheck {status.status}: {_reason(status).sentence}")
+    reason = why[:LONGEST_REASON].rstrip()
+    return ["scontrol", "update", f"NodeName={status.node}", "State=DRAIN", f"Reason={reason}"]
+
+
+def plain(text: str) -> str:
+    """Return a text without characters that a shell or a terminal interprets."""
+    return _NOT_PLAIN.sub("?", " ".join(text.replace("'", "").replace('"', "").split()))
+
+
+def _reason(status: model.NodeVerdict | model.Row) -> model.Reason:
+    """Return the reason that the command states: the diagnosis, else that of the evidence."""
+    first, drain = status.reasons[0], status.drain
+    if drain is None or drain.rule is None or first.rule == "diagnosis":
+        return first
+    for reason in status.reasons:
+        if (reason.rule, reason.check) == (drain.rule, drain.check):
+            return reason
+    return first

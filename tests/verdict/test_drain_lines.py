@@ -1,0 +1,97 @@
+"""`fabricheck verdict --drain-lines`: the live lines alone, and commands that need no shell."""
+
+import json
+import os
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+import verdict_sessions as made
+from fabricheck.cli import app
+
+PAGE = Path(__file__).parents[2] / "docs" / "result.md"
+
+#: What docs/result.md gives to run the commands: what reads them is behind the first line's pipe.
+RECIPE = re.compile(
+    r"^```sh\nfabricheck verdict 17 --drain-lines --json \| (?P<reader>.*?)\n```$", re.M | re.S
+)
+
+#: A sentence that would add a command if a shell read it.
+EVIL = '"; touch injected; $(touch injected) `touch injected` #'
+
+
+@pytest.fixture
+def sessions(tmp_path):
+    """Two sessions: node1 missed its limit in both, alone; node2 once."""
+    bad = made.slow()
+    first, second = made.of_many(bad), made.of_many(bad) | {"node2": bad}
+    del first["node2"]
+    made.over_nodes(tmp_path, first, second)
+    return [str(tmp_path / "0"), str(tmp_path / "1")]
+
+
+def run(*arguments):
+    result = CliRunner().invoke(app, ["verdict", *arguments])
+    assert result.exit_code == 12 and result.stderr == ""
+    return result.stdout
+
+
+def test_only_live_lines_are_printed(sessions):
+    (line,) = run(*sessions, "--drain-lines").splitlines()
+    assert line.startswith("scontrol update NodeName=node1 State=DRAIN Reason=")
+    said = run(*sessions).splitlines()
+    assert [each for each in said if each.startswith("scontrol ")] == [line]
+    assert any(each.startswith("# ") and "NodeName=node2" in each for each in said)
+
+
+def test_commands_are_lists_of_arguments(sessions):
+    commands = json.loads(run(*sessions, "--drain-lines", "--json"))
+    (line,) = run(*sessions, "--drain-lines").splitlines()
+    assert commands == [shlex.split(line)]
+    drains = {row["node"]: row["drain"] for row in json.loads(run(*sessions, "--json"))["nodes"]}
+    assert drains["node1"]["arguments"] == commands[0]
+    assert not drains["node2"]["live"] and drains["node2"]["arguments"] == []
+
+
+def test_no_node_to_drain_prints_nothing(tmp_path):
+    results = made.write(tmp_path, [(made.good(), made.sound()[1])])
+    result = CliRunner().invoke(app, ["verdict", str(results), "--drain-lines"])
+    assert (result.exit_code, result.stdout) == (0, "")
+    result = CliRunner().invoke(app, ["verdict", str(results), "--drain-lines", "--json"])
+    assert (result.exit_code, json.loads(result.stdout)) == (0, [])
+
+
+def test_the_documented_way_runs_the_commands_without_a_shell(tmp_path):
+    (reader,) = RECIPE.findall(PAGE.read_text(encoding="utf-8"))
+    told = tmp_path / "told"
+    scontrol = tmp_path / "scontrol"
+    scontrol.write_text(f'#!/bin/sh\nprintf "%s\\n" "$#" "$@" >> {told}\n')
+    scontrol.chmod(0o755)
+    commands = [["scontrol", "update", "NodeName=node1", f"Reason={EVIL}"], ["scontrol", "x"]]
+    ran = subprocess.run(
+        ["bash", "-c", reader],
+        input=json.dumps(commands),
+        cwd=tmp_path,
+        env={**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"},
+        text=True,
+    )
+    assert ran.returncode == 0
+    assert told.read_text() == f"3\nupdate\nNodeName=node1\nReason={EVIL}\n1\nx\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["scontrol", "told"]
+
+
+def test_no_page_gives_text_to_a_shell():
+    root = PAGE.parents[1]
+    pages = [root / "README.md", root / "SECURITY.md", root / "CONTRIBUTING.md"]
+    piped = re.compile(r"\|\s*(?:sudo\s+)?(?:ba|da|z|k)?sh\b|\|\s*xargs\b|\beval\b")
+    found = [
+        f"{path.name}: {line}"
+        for path in (*pages, *sorted(PAGE.parent.rglob("*.md")))
+        for line in path.read_text(encoding="utf-8").splitlines()
+        if piped.search(line)
+    ]
+    assert found == []
