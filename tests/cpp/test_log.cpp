@@ -82,6 +82,11 @@ TEST_CASE("a line of the kernel's log names hardware, or what a program may caus
                            "SMU is initialized successfully!"}) {
     CHECK_MESSAGE(kind(amdgpu + text).empty(), text);
   }
+  // Of the first drivers with RAS.
+  CHECK(kind("[drm] RAS event of type ERREVENT_ATHUB_INTERRUPT detected!") == "hardware");
+  CHECK(kind("[drm] 3 uncorrectable errors detected in umc block") == "unclear");
+  CHECK(kind("NVRM: GPU 0000:c1:00.0: RmInitAdapter failed! (0x25:0x40:1250)") ==
+        "unclear 0000:c1:00.0");
   CHECK(kind("mce: [Hardware Error]: CPU 3: Machine Check Exception: 5 Bank 4: be00") ==
         "hardware");
   CHECK(kind("{1}[Hardware Error]: event severity: fatal") == "hardware");
