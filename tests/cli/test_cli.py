@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -503,3 +504,14 @@ def test_as_a_process_in_a_pipe(one_session):
     done = subprocess.run([*command[:-1], "0"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (GOOD, "")
     assert "\x1b" not in done.stdout and " 10.1 " in done.stdout
+
+
+@pytest.mark.parametrize("arguments", [["verdict"], ["results", "show", "--json"], ["--help"]])
+def test_who_stops_reading_ends_a_command_quietly(one_session, arguments):
+    """As `| head -2` does; the status is that of a program that the shell's signal ended."""
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [Path(sys.executable).with_name("fabricheck"), *arguments]
+    with os.fdopen(writing, "wb") as pipe:
+        ended = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
+    assert (ended.returncode, ended.stderr) == (141, b"")

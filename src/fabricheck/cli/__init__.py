@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
+import os
+import signal
 import sys
-from collections.abc import Mapping, Sequence
-from typing import Annotated, Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Annotated, Any, NoReturn
 
 import typer
 from typer.core import TyperGroup
@@ -27,6 +30,21 @@ def _built(name: str) -> Any:
     module, _ = COMMANDS[name]
     importlib.import_module(f"fabricheck.{module}")
     return typer.main.get_group(commands).commands[name]
+
+
+@contextlib.contextmanager
+def _ending_with_its_reader() -> Iterator[None]:
+    """End quietly, as a signal of the shell would, when nobody reads the output any more."""
+    try:
+        yield
+        sys.stdout.flush()
+        sys.stderr.flush()
+    except BrokenPipeError:
+        # What is left in the buffers is written when Python ends.
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, sys.stdout.fileno())
+        os.dup2(nowhere, sys.stderr.fileno())
+        sys.exit(128 + signal.SIGPIPE)
 
 
 class OneSentenceGroup(TyperGroup):
@@ -65,12 +83,27 @@ class OneSentenceGroup(TyperGroup):
     def _whole(self, name: str) -> str:
         return f"{self.name} {name}" if self.name in GROUPS else name
 
+    def make_context(self, *arguments: Any, **options: Any) -> Any:
+        """Read the arguments; the help is written here."""
+        with _ending_with_its_reader():
+            return super().make_context(*arguments, **options)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command. Around this typer ends with 1 when nobody reads the output."""
+        with _ending_with_its_reader():
+            return super().invoke(ctx)
+
     def main(self, *arguments: Any, standalone_mode: bool = True, **options: Any) -> Any:
         """Run the command line; with ``standalone_mode`` it ends the process."""
         processes.collect_rarely()
         call = functools.partial(super().main, *arguments, **options | {"standalone_mode": False})
         if not standalone_mode:
             return call()
+        with _ending_with_its_reader():
+            self._end(call)
+
+    def _end(self, call: Callable[[], Any]) -> NoReturn:
+        """Call a command, and end the process with its exit code or that of its error."""
         try:
             code = call()
         except FabricheckError as error:
