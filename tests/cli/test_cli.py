@@ -515,3 +515,11 @@ def test_who_stops_reading_ends_a_command_quietly(one_session, arguments):
     with os.fdopen(writing, "wb") as pipe:
         ended = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert (ended.returncode, ended.stderr) == (141, b"")
+
+
+def test_a_summary_of_what_cannot_be_read_ends_as_other_commands_do(one_session):
+    document = next(one_session.glob("output/**/result.json"))
+    run("summary", code=0)
+    document.write_text("{")
+    for command in (["summary"], ["results", "show"], ["summary", str(document)]):
+        run(*command, code=4)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from fabricheck.cli import output
@@ -73,6 +73,13 @@ def entries_of(found: Results) -> list[Entry]:
     return [*found.entries, *(Entry(None, None, None, problem) for problem in silent)]
 
 
+def exit_code(found: Results, entries: Iterable[Entry]) -> int:
+    """Return the exit code of missing or unreadable results."""
+    codes = [problem.exit_code for problem in found.problems]
+    codes += [problem.exit_code for entry in entries for problem in entry.problems]
+    return max(codes, default=EXIT_GOOD)
+
+
 def end(found: Results, entries: Sequence[Entry], nothing: str | None) -> int:
     """Print missing or unreadable results to standard error, and return their exit code.
 
@@ -81,13 +88,7 @@ def end(found: Results, entries: Sequence[Entry], nothing: str | None) -> int:
     """
     problems = [problem for entry in entries for problem in entry.problems]
     output.say(*(problem.sentence for problem in found.problems), *problems, *found.notes)
-    code = max(
-        (
-            *(problem.exit_code for problem in found.problems),
-            *(problem.exit_code for problem in problems),
-        ),
-        default=EXIT_GOOD,
-    )
+    code = exit_code(found, entries)
     if nothing is not None and code == EXIT_GOOD:
         raise NotFoundError(nothing)
     return code

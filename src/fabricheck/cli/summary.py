@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, Name
+from fabricheck.cli.results import exit_code
 from fabricheck.core import show
 from fabricheck.core.amounts import short
 from fabricheck.core.show import Block, Table, cut, listed
@@ -41,8 +42,11 @@ BADGE_COLOURS = {
 def summary(
     what: Name = "latest",
     as_json: AsJson = False,
-) -> None:
-    """Show of a session what passed, what did not, what was not run, and what to do next."""
+) -> int:
+    """Show of a session what passed, what did not, what was not run, and what to do next.
+
+    Exit status 3 or 4 if some of its results are missing or damaged.
+    """
     # These take half a second to import, and no other command needs them.
     from fabricheck.judge.verdict.judging import judge
     from fabricheck.report import experiments, findings
@@ -65,6 +69,7 @@ def summary(
         "next": [*problems, *findings.next_steps(verdicts)],
     }
     show.result(found, _text(found), as_json)
+    return exit_code(results, results.entries)
 
 
 def _text(found: Mapping[str, Any]) -> Iterator[Block]:
