@@ -4,15 +4,34 @@ import logging
 import os
 import re
 import sys
-import time
 from pathlib import Path
+from typing import NoReturn
 
-from fabricheck.core import processes
 from fabricheck.core.errors import FabricheckError
-from fabricheck.rfm import guard, host, launchers, slurm
-from fabricheck.site import sets, sites, this_machine
+from fabricheck.results import marking
 
 ROOT = Path(__file__).resolve().parents[1]
+SESSION = marking.new_stamp()
+
+
+def _end(error: FabricheckError) -> NoReturn:
+    """End with an error's exit code; ReFrame would end with 1, as for a failed check."""
+    print(f"ERROR: {error}", file=sys.stderr)
+    raise SystemExit(error.exit_code) from None
+
+
+# Before the imports that take time: a session that is killed in them has its mark.
+try:
+    MARK = None
+    if marking.measures(sys.argv[1:]):
+        MARK = marking.leave(SESSION, ["reframe", *sys.argv[1:]], default=ROOT / "results")
+except FabricheckError as _error:
+    _end(_error)
+
+# ruff: noqa: E402
+from fabricheck.core import processes
+from fabricheck.rfm import guard, host, launchers, slurm
+from fabricheck.site import sets, sites, this_machine
 
 processes.collect_rarely()
 
@@ -28,15 +47,7 @@ try:
     this_machine.choose(_gathered["systems"], f"{_system}:{_partition}")
     slurm.allow_jobs(_gathered["systems"], sys.argv)
 except FabricheckError as _error:
-    # ReFrame would end with 1 for an error in its settings, as for a failed check.
-    print(f"ERROR: {_error}", file=sys.stderr)
-    raise SystemExit(_error.exit_code) from None
-
-# Two sessions that start in the same second differ by their process, and those of two machines that
-# share the folder and number processes alike by the millisecond.
-_seconds, _milliseconds = divmod(time.time_ns() // 1_000_000, 1000)
-_start = time.strftime("%Y%m%dT%H%M%S", time.localtime(_seconds))
-SESSION = f"{_start}-{os.getpid()}-{_milliseconds:03}"
+    _end(_error)
 
 # These three have no key in a settings file, and are read after it (ReFrame 4.10.4).
 os.environ.setdefault("RFM_WARN_AS_ERROR", "yes")
@@ -46,7 +57,7 @@ os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
 # A full disk fails the checks; a traceback for each line of a log adds nothing.
 logging.raiseExceptions = False
 
-guard.install()
+guard.install(MARK)
 launchers.register()
 
 for _name in ("logs", "reports"):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -459,10 +459,11 @@ def session(
     number: int = 0,
     start: float = SESSION_START,
     earlier_runs: Sequence[Sequence[dict[str, Any]]] = (),
+    stamp: str | None = None,
 ) -> Path:
     """Write ReFrame's report of a session of 60 s; returns its path.
 
-    The folders of each case are those that `case_folder` returns.
+    The folders of each case are those that `case_folder` returns. The stamp is that of its mark.
     """
     placed = []
     for run in (*earlier_runs, cases):
@@ -482,10 +483,29 @@ def session(
             "time_end_unix": start + 60,
             "prefix_output": str(results / "output"),
             "prefix_stage": str(results / "stage"),
+            **({"log_files": [f"/results/logs/reframe-{stamp}.log"]} if stamp else {}),
         },
         "runs": placed,
     }
     return write(results / "reports" / f"run-{number}.json", report)
+
+
+def stamp(number: int) -> str:
+    """Build what names the mark of a session."""
+    return f"20260102T030405-{number}-000"
+
+
+def mark(results: Path, number: int, began: float = SESSION_START, **changes: Any) -> Path:
+    """Write the mark of a session; returns its path."""
+    content = {
+        "form": "fabricheck-mark-1",
+        "stamp": stamp(number),
+        "name": None,
+        "began": datetime.fromtimestamp(began, UTC).isoformat(),
+        "host": "node1",
+        "command": "reframe --mode=smoke -r",
+    }
+    return write(results / "marks" / f"{number:06}.json", content | changes)
 
 
 def recorded_checks(outputs: Path, where: str, **checks: str) -> Path:

@@ -158,4 +158,5 @@ def test_a_node_that_cannot_be_used_is_named_beside_the_network(job, tmp_path, m
 def test_a_network_of_nothing_is_refused(job, tmp_path, options, sentence):
     text, code = job("--network-only", *options)
     assert code == 2 and sentence in text
-    assert not (tmp_path / "results").exists()
+    # Its mark alone: a verdict without a name judges no earlier job.
+    assert [path.name for path in (tmp_path / "results").iterdir()] == ["marks"]

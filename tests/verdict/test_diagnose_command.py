@@ -69,7 +69,7 @@ def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(
     """Where ReFrame leaves no session, nothing new is diagnosed."""
     started, read, original = [], [], diagnose.reading.read
     second = write(tmp_path / "second", overlay=None)
-    monkeypatch.setattr(subprocess, "run", lambda command, **_: started.append(command))
+    monkeypatch.setattr(subprocess, "run", lambda command, env, **_: started.append((command, env)))
 
     def both(names):
         read.append(list(names))
@@ -77,9 +77,10 @@ def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(
 
     monkeypatch.setattr(diagnose.reading, "read", both)
     assert run(session, "--measure").exit_code == code
-    (command,) = started
+    ((command, variables),) = started
     assert command[0].endswith("reframe") and "^p2p_kernel$" in command
-    assert read == [[str(session)], [str(session), "latest"]]
+    # The new session by its own name: another one may have begun last.
+    assert read == [[str(session)], [str(session), variables["FABRICHECK_SESSION"]]]
 
 
 def test_measure_refuses_what_an_overlay_changed(tmp_path):

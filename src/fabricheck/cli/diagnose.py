@@ -42,9 +42,10 @@ def diagnose(
     """
     results = reading.read(what or ())
     verdicts = judging.judge(results)
-    if measure and measured(verdicts):
+    session = measured(verdicts) if measure else None
+    if session is not None:
         before = sessions_of(verdicts)
-        results = reading.read([*(what or dict.fromkeys(name for _, name in before)), "latest"])
+        results = reading.read([*(what or dict.fromkeys(name for _, name in before)), session])
         verdicts = judging.judge(results)
         if before == sessions_of(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")

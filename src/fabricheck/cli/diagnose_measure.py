@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterable, Sequence
@@ -11,6 +12,7 @@ from fabricheck.core import show
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.results import marking
 
 #: The file descriptor of standard error.
 _STDERR = 2
@@ -28,8 +30,10 @@ def command_line(verdict: NodeVerdict, checks: Iterable[str]) -> list[str]:
     return ["reframe", *system, "-c", "reframe_checks", "-r", *chosen]
 
 
-def measured(verdicts: Sequence[NodeVerdict]) -> bool:
-    """Run the checks that distinguish components; return whether there were any.
+def measured(verdicts: Sequence[NodeVerdict]) -> str | None:
+    """Run the checks that distinguish components.
+
+    :returns: the name of the session; None where there is nothing to distinguish.
 
     :raises UsageError: for several nodes, and for a node changed by an overlay.
     :raises NotFoundError: when ReFrame or its checks are not found.
@@ -40,7 +44,7 @@ def measured(verdicts: Sequence[NodeVerdict]) -> bool:
     found = verdict.diagnosis.degraded if verdict.diagnosis is not None else ()
     checks = [check for degraded in found for check in degraded.next]
     if not checks:
-        return False
+        return None
     command = command_line(verdict, checks)
     if verdict.simulated is not None and verdict.simulated.overlay is not None:
         raise UsageError(
@@ -54,5 +58,9 @@ def measured(verdicts: Sequence[NodeVerdict]) -> bool:
         )
     # Standard output is for the diagnosis.
     show.line(f"Runs {' '.join(command)}", to_stderr=True)
-    subprocess.run([str(reframe), *command[1:]], cwd=ROOT, stdout=_STDERR, check=False)
-    return True
+    name = f"diagnose-{os.getpid()}"
+    variables = {**os.environ, marking.ENV_SESSION: name}
+    subprocess.run(
+        [str(reframe), *command[1:]], cwd=ROOT, env=variables, stdout=_STDERR, check=False
+    )
+    return name

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import shutil
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -13,6 +14,7 @@ import typer
 from fabricheck.cli import commands, verdict
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.results import marking, marks
 
 #: The selection of checks by default.
 CHOSEN = ("-t", "smoke")
@@ -87,6 +89,8 @@ def every_node(
     from fabricheck.rfm import host
     from fabricheck.run.every_node import driver, session, staging
 
+    default = Path("results").absolute()
+    mark = marking.leave(marking.new_stamp(), ["fabricheck", *sys.argv[1:]], default)
     if network_only and network is False:
         raise UsageError("--network-only and --no-network leave nothing to measure.")
     found = session.find_allocation(nodes, needs_end=minutes is None)
@@ -100,7 +104,7 @@ def every_node(
         raise NotFoundError("The command reframe is not on the PATH: source env.sh first.")
     if not os.environ.get(SETTINGS):
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
-    results = host.results_folder(default=Path("results").absolute())
+    results = host.results_folder(default)
     chosen = tuple(arguments or CHOSEN)
     if stage is None:
         stage = len(found.nodes) > staging.FEW_NODES
@@ -111,6 +115,8 @@ def every_node(
         command, found, results, show.line, chosen=chosen, minutes=minutes, at_once=at_once,
         stage=stage, network_only=network_only,
     )  # fmt: skip
+    if mark is not None:
+        marks.complete(mark, job=run.folder.name)
     show.line(
         f"{len(found.nodes)} nodes of job {found.job}, {'all' if network_only else 'each'} by "
         f"`reframe -r {shlex.join(chosen)}`; results in {run.folder}"

@@ -32,9 +32,7 @@ def list_sessions(
     found, unreadable = requested_nodes.jobs_of(folder.path)
     without_report, outside = folder.unreported()
     most = None if every else MOST
-    sessions = sorted(
-        [*folder.sessions, *without_report], key=lambda session: session.start, reverse=True
-    )
+    sessions = sorted([*folder.sessions, *without_report], key=folder.order, reverse=True)
     rows = [_row(folder, session) for session in sessions[:most]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
     result = {
@@ -63,9 +61,11 @@ def list_sessions(
 def _row(folder: ResultsFolder, one: Session) -> dict[str, Any]:
     """Return the row of a session; what its checks did is unknown without a run report."""
     clocks = folder.clocks(one)
+    mark = folder.mark(one)
     counts = ("passed", "failed", "skipped", "retried")
     return {
         "session": one.id,
+        "name": mark and mark.name,
         "uuid": one.uuid or None,
         "date": f"{one.date:%Y-%m-%d %H:%M:%S}" if one.start else None,
         "partitions": sorted({case.where for case in one.cases}),
@@ -79,13 +79,19 @@ def _row(folder: ResultsFolder, one: Session) -> dict[str, Any]:
 
 def _text(rows: Sequence[Mapping[str, Any]]) -> Iterator[show.Block]:
     on = ("Nodes",) if any(row["nodes"] for row in rows) else ()
-    columns = ("Session", "Date", "Partitions", *on, *_RIGHT, "Clock")
+    named = ("Name",) if any(row["name"] for row in rows) else ()
+    columns = ("Session", *named, "Date", "Partitions", *on, *_RIGHT, "Clock")
     cells = [[_cell(name, row[name.lower()]) for name in columns] for row in rows]
     yield show.Table(columns, cells, _RIGHT, whole=("Session", "Date"))
     if any(row["retried"] for row in rows):
         yield "Retried: checks that failed at an earlier attempt; see `fabricheck results show`."
     if any(row["passed"] is None for row in rows):
         yield "Sessions without a number of passed checks were killed, or are still running."
+    if any(row["passed"] is None and not row["checks"] for row in rows):
+        yield (
+            "Sessions of no check could not start, were killed at once or wrote elsewhere; see "
+            "`fabricheck verdict SESSION`."
+        )
 
 
 def _cell(name: str, value: Any) -> str:

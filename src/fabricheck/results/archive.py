@@ -16,7 +16,7 @@ from typing import IO, cast
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.whole_files import replaced
-from fabricheck.results import requested_nodes
+from fabricheck.results import marking, requested_nodes
 
 #: The suffix of an archive.
 SUFFIXES = (".tar.gz", ".tgz")
@@ -204,6 +204,7 @@ def _require_harmless(member: tarfile.TarInfo, stream: _Bounded) -> None:
 #: the user, are not; documents have the environment variables that they may have, and no others.
 OF_SESSIONS = (
     "reports/*.json",
+    f"{marking.FOLDER}/*.json",
     "nodes/*.yaml",
     "output/**/software/*",
     *(

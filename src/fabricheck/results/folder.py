@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import replace
 from datetime import datetime
+from itertools import accumulate
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
@@ -16,6 +18,8 @@ from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.results import requested_nodes
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, no_document, read_entry
+from fabricheck.results.marks import Mark, marks_of
+from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.results.session import (
     DOCUMENT_NAME,
     PARTIAL_NAME,
@@ -34,8 +38,9 @@ _SLACK_OTHER_HOST = 60.0
 class ResultsFolder:
     """The results in one folder, as `make run` and ReFrame's settings store them.
 
-    ``sessions`` are the readable ones, latest first; ``unreadable`` are the other reports. ``node``
-    is the node of all results, in a job over many nodes.
+    ``sessions`` are the readable ones, latest first; ``unreadable`` are the other reports;
+    ``marks`` are those of the sessions and jobs that began. ``node`` is the node of all results,
+    in a job over many nodes.
     """
 
     def __init__(self, path: Path, node: str | None = None) -> None:
@@ -51,10 +56,20 @@ class ResultsFolder:
             )
         self.path = path
         self.node = node or _node_of(path)
-        self.sessions, self.unreadable = requested_nodes.latest_first(
+        found, self.unreadable = requested_nodes.latest_first(
             sorted(path.glob("reports/run-*.json")),
             lambda report: read_report(report, path, self.node),
         )
+        self.marks = marks_of(path)
+        self._mark_of_job = {mark.job: mark for mark in self.marks if mark.job is not None}
+        self._mark_of_id = {name: mark for mark in self.marks for name in (mark.stamp, mark.id)}
+        self._mark_of_stamp = {mark.stamp: mark for mark in self.marks if mark.stamp}
+        # A clock that went back gives no mark an earlier time than the mark before.
+        times = accumulate((mark.began.timestamp() for mark in self.marks), max)
+        self._time_of_mark = {
+            mark.number: time for mark, time in zip(self.marks, times, strict=True)
+        }
+        self.sessions = sorted(found, key=self.order, reverse=True)
 
     @classmethod
     def default(cls) -> ResultsFolder:
@@ -69,8 +84,32 @@ class ResultsFolder:
         """Return one sentence for each unreadable report."""
         return [problem for _, problem in self.unreadable]
 
+    def mark(self, begun: Session | RequestedNodes) -> Mark | None:
+        """Return the mark of a session or a job; None without one, as of an older version."""
+        if isinstance(begun, RequestedNodes):
+            return self._mark_of_job.get(begun.name)
+        if begun.report is None:
+            return self._mark_of_id.get(begun.id)
+        return self._mark_of_stamp.get(begun.stamp)
+
+    def order(self, begun: Session | RequestedNodes) -> tuple[float, int]:
+        """Return by what sessions and jobs are sorted: the number of the mark, whatever the clock.
+
+        One without a mark is placed among the others by its start.
+        """
+        mark = self.mark(begun)
+        if mark is None:
+            return begun.start, 0
+        return self._time_of_mark[mark.number], mark.number
+
+    def begun(self) -> tuple[list[Session | RequestedNodes], list[requested_nodes.Unreadable]]:
+        """Return all sessions and jobs, the one that began last first, and unreadable jobs."""
+        jobs, unreadable = requested_nodes.jobs_of(self.path)
+        every: list[Session | RequestedNodes] = [*jobs, *self.sessions, *self.unreported()[0]]
+        return sorted(every, key=self.order, reverse=True), unreadable
+
     def latest(self) -> Session:
-        """Return the session that started last.
+        """Return the session with a report that started last.
 
         :raises InvalidInputError: when a report written after it cannot be read: the last session
             is then that one.
@@ -153,10 +192,11 @@ class ResultsFolder:
         ]
 
     def unreported(self) -> tuple[list[Session], list[Path]]:
-        """Return the sessions without a report, the last one by name first, and the documents
-        outside any session.
+        """Return the sessions without a report, the last one first, and the documents outside any
+        session.
 
-        The sessions were killed, or are still running. Some left a list of nodes alone.
+        The sessions were killed, or are still running. Some left a list of nodes alone, and some
+        nothing but their mark.
         """
         found = grouped(
             (_session_of(path, self.path) or None, path) for path in self.unreported_paths()
@@ -164,12 +204,26 @@ class ResultsFolder:
         outside = found.pop(None, [])
         reported = {path.name for session in self.sessions for path in session.outputs}
         listed = {path.parent.name for path in self.path.glob(f"output/*/{requested_nodes.NAME}")}
-        names = {*filter(None, found)} | (listed - reported)
-        sessions = [
-            without_report(name, self.path, found.get(name, []), self.node)
-            for name in sorted(names, reverse=True)
-        ]
-        return sessions, outside
+        names = {*filter(None, found)} | (listed - reported) | {*self._marked_only(reported)}
+        sessions = []
+        for name in sorted(names, reverse=True):
+            session = without_report(name, self.path, found.get(name, []), self.node)
+            mark = self.mark(session)
+            if mark is not None:
+                session = replace(session, start=mark.began.timestamp())
+            sessions.append(session)
+        return sorted(sessions, key=self.order, reverse=True), outside
+
+    def _marked_only(self, reported: Collection[str]) -> Iterator[str]:
+        """Yield the ids of sessions whose mark no report and no job has.
+
+        :param reported: the folders of sessions with a report, which others may have used as well.
+        """
+        stamps = {session.stamp for session in self.sessions}
+        jobs = {path.name for path in self.path.glob(f"{requested_nodes.FOLDER}/*")}
+        for mark in self.marks:
+            if not (mark.stamp and mark.stamp in stamps) and mark.job not in jobs:
+                yield mark.stamp if mark.id in reported else mark.id
 
 
 def _node_of(path: Path) -> str | None:

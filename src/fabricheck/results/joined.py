@@ -50,7 +50,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
             results = ResultsFolder(folder)
             session = results.latest()
             for killed in results.unreported()[0][:1]:
-                if killed.start > session.start:
+                if results.order(killed) > results.order(session):
                     raise NotFoundError(
                         f"session {killed.id} began after {session.id} and has no report: it was "
                         "killed, or is still running."

@@ -485,6 +485,11 @@ def _is_results(path: Path) -> bool:
 
 
 def _by_name(folder: ResultsFolder, name: str) -> Results:
+    # Of several with one name, the last.
+    for begun in folder.begun()[0]:
+        mark = folder.mark(begun)
+        if mark is not None and name in (mark.name, mark.stamp):
+            return _of_begun(folder, begun)
     try:
         return of_session(folder, folder.session(name))
     except NotFoundError:
@@ -497,12 +502,20 @@ def _by_name(folder: ResultsFolder, name: str) -> Results:
         return of_job(job)
 
 
+def _of_begun(folder: ResultsFolder, begun: Session | RequestedNodes) -> Results:
+    return of_session(folder, begun) if isinstance(begun, Session) else of_job(begun)
+
+
 def _of_folder(folder: ResultsFolder, every: bool) -> Results:
     if not every:
         return _began_last(folder)
     unreported, outside = folder.unreported()
-    every_one = (*reversed(folder.sessions), *reversed(unreported))
-    found = [of_session(folder, session) for session in every_one]
+    found = [of_session(folder, session) for session in reversed(folder.sessions)]
+    for session in reversed(unreported):
+        results = of_session(folder, session)
+        # One that left nothing but its mark has no part in all results.
+        if not _is_empty(results.sources[0]):
+            found.append(results)
     if outside:
         title = f"documents outside any session in {folder.path}"
         found.append(_of_documents(title, folder.path, outside))
@@ -530,9 +543,8 @@ def _began_last(folder: ResultsFolder) -> Results:
         read; but the documents of a session whose own report that may be are returned.
     :raises NotFoundError: without any.
     """
-    found, problems = requested_nodes.jobs_of(folder.path)
-    every: list[Session | RequestedNodes] = [*found, *folder.sessions, *folder.unreported()[0]]
-    last = max(every, key=lambda session: session.start, default=None)
+    begun, problems = folder.begun()
+    last = begun[0] if begun else None
     report = last.report if isinstance(last, Session) else None
     written = report.stat().st_mtime if report is not None else 0.0
     began = max(written, last.start) if last is not None else 0.0
@@ -549,7 +561,7 @@ def _began_last(folder: ResultsFolder) -> Results:
         raise max(unread, key=lambda problem: problem[0])[1]
     if last is None:
         raise folder.no_session()
-    return of_session(folder, last) if isinstance(last, Session) else of_job(last)
+    return _of_begun(folder, last)
 
 
 def of_session(
@@ -568,10 +580,44 @@ def of_session(
     except InvalidInputError as error:
         problems.insert(0, Problem(str(error)))
     source = Source(folder.path, session, folder.node, requested, of_job, recorded)
+    if _is_empty(source):
+        sentence = _left_nothing(folder, session)
+        problems.append(Problem(sentence, folder.node, NotFoundError.exit_code))
     # Its own report may be one that cannot be read.
     notes = tuple(map(str, folder.problems)) if source.killed else ()
     title = f"session {session.id}"
     return Results(session.id, title, folder.path, (source,), tuple(problems), notes)
+
+
+def _is_empty(source: Source) -> bool:
+    """Whether a session left nothing that can be judged, not even a list of nodes."""
+    left = source.session.cases or source.session.paths
+    return source.killed and not left and source.requested is None
+
+
+def _left_nothing(folder: ResultsFolder, session: Session) -> str:
+    """Return the sentence on a session that left nothing, by what its mark tells."""
+    mark = folder.mark(session)
+    if mark is None:
+        return f"Session {session.id} left no results in {folder.path}."
+    who = f"session {mark.name}" if mark.name else f"session {session.id}"
+    why = "it ended, or was killed, before its first check, or has just begun"
+    if not mark.stamp:
+        why = "it could not even write its mark"
+    elif mark.elsewhere:
+        why = (
+            f"it writes to {listed(mark.elsewhere)}, as RFM_PREFIX, RFM_REPORT_FILE or an option "
+            "of reframe asks"
+        )
+    elif mark.job is not None:
+        why = f"its job {mark.job} is not there"
+    elif mark.outputs is not None:
+        why = "it ended, or was killed, before a check left anything, or is still running"
+    earlier = f", or name an earlier one ({folder.sessions[0].id})" if folder.sessions else ""
+    return (
+        f"The {who}, begun {session.date:%Y-%m-%d %H:%M:%S}, left no results in {folder.path}: "
+        f"{why}. Measure again{earlier}."
+    )
 
 
 def of_job(job: RequestedNodes, every: bool = False) -> Results:
@@ -600,7 +646,10 @@ def of_job(job: RequestedNodes, every: bool = False) -> Results:
             if part is job.network:
                 chosen = requested_nodes.CHOSEN_OF_NETWORK
                 requested = job.model_copy(update={"chosen": chosen})
-            found.append(of_session(folder, last, requested))
+            left = of_session(folder, last, requested)
+            # What the job knows of a node tells why its session left nothing.
+            if not _is_empty(left.sources[0]):
+                found.append(left)
     count = len(job.nodes)
     return Results(
         name=job.name,

@@ -166,7 +166,8 @@ class TestCase(_Section):
 class SessionInfo(_Section):
     """The session as a whole; times are seconds since the epoch.
 
-    version: ReFrame's. cmdline: its command line, with spaces between the arguments. whole,
+    version: ReFrame's. cmdline: its command line, with spaces between the arguments. log_files: the
+    first is named by the start of the session and its process. whole,
     lacking: of joined sessions the set that they were to make together, where it is known, and
     sentences about what is missing.
     """
@@ -180,6 +181,7 @@ class SessionInfo(_Section):
     cmdline: str = ""
     prefix_output: str = ""
     prefix_stage: str = ""
+    log_files: list[str] = []
     whole: str | None = Field(None, validation_alias=AliasPath("joined", "set"))
     lacking: list[str] = Field([], validation_alias=AliasPath("joined", "lacking"))
 
@@ -265,6 +267,9 @@ REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
 
 #: The suffix that ReFrame adds to a check made once for each node (--distribute).
 _DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
+
+#: The name of a session's log in our settings.
+_LOG = re.compile(r"reframe-(?P<stamp>.+)\.log")
 
 #: The scheduler whose jobs are processes of the machine that ReFrame runs on.
 _LOCAL = "local"
@@ -376,7 +381,8 @@ class Session:
     first one's, ``whole`` the set that all make together, and ``lacking`` says what is missing.
     ``report`` is None for a session that was killed or is still running, and for documents outside
     any session, which have no id: ``paths`` are their documents, and the cases those that the
-    folders show (`folder.without_report`).
+    folders show (`folder.without_report`). ``stamp`` names its mark; empty where the report does
+    not tell it.
     """
 
     id: str
@@ -393,6 +399,7 @@ class Session:
     whole: str | None = None
     lacking: tuple[str, ...] = ()
     paths: tuple[Path, ...] = ()
+    stamp: str = ""
 
     @property
     def date(self) -> datetime:
@@ -459,7 +466,17 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         command=printable(info.cmdline),
         whole=info.whole,
         lacking=tuple(map(printable, info.lacking)),
+        stamp=_stamp(info.log_files),
     )
+
+
+def _stamp(log_files: Sequence[str]) -> str:
+    """Return what names the log of a session, as our settings name it; empty for another log."""
+    for path in log_files:
+        found = _LOG.fullmatch(Path(path).name)
+        if found is not None:
+            return found["stamp"]
+    return ""
 
 
 def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]:

@@ -27,7 +27,7 @@ from fabricheck.core import processes, show
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import ENV_METRICS
-from fabricheck.results import requested_nodes
+from fabricheck.results import marking, marks, requested_nodes
 from fabricheck.results.session import PartitionChecks, SessionChecks, last_checks, write_checks
 from fabricheck.rfm import gitlab, reframe_internals, slurm
 from fabricheck.site import partitions, sets, software
@@ -70,11 +70,13 @@ CHOOSING = {
 REQUESTING = ("names", "tags", "failed", "restore_session")
 
 
-def install() -> None:
-    """Install the guard around ReFrame's sessions; a second call changes nothing.
+def install(mark: Path | None = None) -> None:
+    """Install the guard around ReFrame's sessions; a second call changes only the mark.
 
+    :param mark: that of the session; None where nothing is measured.
     :raises ConfigError: when this ReFrame lacks a function that the guard needs.
     """
+    reframe_internals.session.mark = mark
     reframe_internals.refuse_doubtful_settings()
     reframe_internals.end_without_warning()
     reframe_internals.skip_ignored_warnings()
@@ -95,6 +97,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     if dry_run:
         reframe_internals.suppress_reports()
     else:
+        _complete_mark()
         _require_judgement()
         _record_software(testcases)
     checks = session.checks()
@@ -138,7 +141,7 @@ def _turn(case: Any) -> int:
 
 
 def _say_next() -> None:
-    print("now: fabricheck verdict")
+    print(f"now: fabricheck verdict {os.environ.get(marking.ENV_SESSION, '')}".rstrip())
 
 
 @contextlib.contextmanager
@@ -200,6 +203,23 @@ def _measures(case: Any) -> bool:
 
 def _is_local(partition: Any) -> bool:
     return bool(partition.scheduler.registered_name == "local")
+
+
+def _complete_mark() -> None:
+    """Add to the mark of the session where ReFrame writes."""
+    mark: Path | None = reframe_internals.session.mark
+    if mark is None:
+        return
+    at = runtime.runtime()
+    results = mark.resolve().parents[1]
+    places = [at.output_prefix, at.stage_prefix]
+    if at.get_option("general/0/generate_file_reports"):
+        places.append(os.path.expandvars(at.get_option("general/0/report_file")))
+    outside = [place for place in places if not Path(place).resolve().is_relative_to(results)]
+    try:
+        marks.complete(mark, outputs=Path(at.output_prefix).name, elsewhere=outside)
+    except FabricheckError as error:
+        raise ReframeError(f"The mark of the session cannot be completed: {error}") from None
 
 
 def _require_judgement() -> None:

@@ -38,8 +38,8 @@ NODE = ".nid"
 _MARK = "_fabricheck"
 
 #: The session that is being started: its options, the checks of its files, their test cases before
-#: any selection, and the nodes of ``--distribute`` (None without it).
-session = SimpleNamespace(options=None, checks=None, testcases=None, node_map=None)
+#: any selection, the nodes of ``--distribute`` (None without it), and its mark in the results.
+session = SimpleNamespace(options=None, checks=None, testcases=None, node_map=None, mark=None)
 
 
 def _refuse(lacking: str, purpose: str) -> NoReturn:

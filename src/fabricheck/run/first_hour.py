@@ -87,7 +87,7 @@ STEPS: Sequence[Step] = (
     Step(
         "smoke",
         "Is the node healthy?",
-        ("reframe --system={system} --mode=smoke -r",),
+        ("env FABRICHECK_SESSION=smoke reframe --system={system} --mode=smoke -r",),
         600,
     ),
     Step(
@@ -118,7 +118,7 @@ STEPS: Sequence[Step] = (
         300,
         "memcpy",
     ),
-    Step("verdict", "What does fabricheck say of the node?", ("fabricheck verdict",), 120),
+    Step("verdict", "What does fabricheck say of the node?", ("fabricheck verdict smoke",), 120),
 )
 
 

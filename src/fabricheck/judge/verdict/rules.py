@@ -315,7 +315,8 @@ _OF_A_NODE = (
     Rule(
         "report",
         "INCOMPLETE",
-        "The run report of the node's session cannot be read, or one of several folders has none.",
+        "The run report of the node's session cannot be read, or one of several folders has none; "
+        "or the session left nothing but its mark.",
     ),
     Rule(
         "diagnosis",

@@ -1,0 +1,217 @@
+"""The mark that a session leaves first: a verdict is on the session that was meant."""
+
+import json
+import tarfile
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime
+
+import pytest
+from typer.testing import CliRunner
+
+import factories
+from fabricheck.cli import app
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.results import marking
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.reading import read
+from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, write
+
+START = factories.SESSION_START
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, list(map(str, arguments)))
+
+
+def measured(results, number, start=START, **changes):
+    """Write a session with its mark, its document and one check."""
+    name = f"stream_local_{number}"
+    case = factories.case() | {"unique_name": name}
+    factories.session(results, [case], number, start, stamp=factories.stamp(number))
+    factories.mark(results, number, start, **changes)
+    return factories.write(factories.case_folder(results, name) / "result.json")
+
+
+@pytest.fixture
+def after_a_pass(results_folder):
+    """A results folder with a session that passed, and behind it the mark of another one."""
+    measured(results_folder, 0)
+    factories.mark(results_folder, 1, START + 600)
+    return results_folder
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({}, "it ended, or was killed, before its first check, or has just begun"),
+        ({"outputs": factories.stamp(1)}, "before a check left anything, or is still running"),
+        ({"elsewhere": ["/x/output", "/x.json"]}, "it writes to /x/output, /x.json, as RFM_PREFIX"),
+        ({"job": "17"}, "its job 17 is not there"),
+        ({"form": "other"}, "it could not even write its mark"),
+    ],
+)
+def test_a_session_that_left_nothing_lets_no_earlier_pass_stand(after_a_pass, changes, why):
+    factories.mark(after_a_pass, 1, START + 600, **changes)
+    verdict = run("verdict", "--json")
+    assert verdict.exit_code == 13
+    [node] = json.loads(verdict.stdout)["nodes"]
+    assert node["status"] == "INCOMPLETE"
+    [reason] = node["reasons"]
+    assert why in reason["sentence"]
+    assert reason["sentence"].endswith("Measure again, or name an earlier one (run-0).")
+    assert run("verdict", "run-0").exit_code != 13
+
+
+def test_the_mark_may_be_all_that_a_full_disk_took(after_a_pass):
+    (after_a_pass / "marks/000001.json").write_text("")
+    assert "mark-1" in run("verdict").stdout
+    assert run("verdict", "mark-1").exit_code == 13
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "verdict",
+        "summary",
+        "report --output page",
+        "diagnose",
+        "results show",
+        "results coverage",
+        "results export",
+    ],
+)
+def test_every_command_takes_the_session_that_began_last(
+    after_a_pass, command, tmp_path, monkeypatch
+):
+    monkeypatch.chdir(tmp_path)
+    ended = run(*command.split())
+    assert f"session {factories.stamp(1)}" in " ".join(ended.output.split())
+    assert "Traceback" not in ended.output
+    assert ended.exit_code or command == "diagnose"
+
+
+def test_the_number_of_the_mark_decides_and_not_the_clock(results_folder):
+    measured(results_folder, 1, START + 7200)
+    measured(results_folder, 2, START)
+    assert read([]).session.id == "run-2"
+    assert [one.id for one in ResultsFolder(results_folder).sessions] == ["run-2", "run-1"]
+    listed = json.loads(run("results", "list", "--json").stdout)["sessions"]
+    assert [row["session"] for row in listed] == ["run-2", "run-1"]
+
+
+def test_sessions_without_a_mark_are_ordered_by_their_start(results_folder):
+    for number, start in enumerate((START, START + 7200, START + 3600)):
+        factories.session(results_folder, [factories.case()], number, start)
+    assert read([]).session.id == "run-1"
+    factories.mark(results_folder, 1, START + 9000)
+    assert read([]).session is None
+
+
+def test_a_killed_session_keeps_what_it_measured(after_a_pass):
+    left = after_a_pass / "stage" / factories.stamp(1) / "local/host/host/p2p/result.json"
+    factories.write(left)
+    found = read([])
+    assert found.name == factories.stamp(1) and not found.problems
+    assert [entry.path for entry in found.entries] == [left]
+
+
+def test_a_session_is_found_by_the_name_that_it_was_given(results_folder):
+    measured(results_folder, 0, name="nightly")
+    measured(results_folder, 1, START + 600)
+    assert read(["nightly"]).session.id == "run-0"
+    assert "nightly" in run("results", "list").stdout
+    # Of several with one name, the last: here it left nothing.
+    factories.mark(results_folder, 2, START + 900, name="nightly")
+    assert run("verdict", "nightly").exit_code == 13
+    assert run("verdict", "weekly").exit_code == 3
+
+
+def test_a_job_over_many_nodes_has_a_mark_too(after_a_pass):
+    requested = {"node1": RequestedNode(), "node2": RequestedNode()}
+    began = datetime.fromtimestamp(START - 7200, UTC)
+    job = after_a_pass / "every-node/17"
+    job.mkdir(parents=True)
+    write(job / "nodes.json", RequestedNodes(partition=None, started=began, nodes=requested))
+    assert read([]).job is None
+    factories.mark(after_a_pass, 2, START - 7200, job="17", name="weekly")
+    assert read([]).job.name == read(["weekly"]).job.name == "17"
+
+
+def test_what_left_nothing_has_no_part_in_all_sessions(after_a_pass):
+    every = read([str(after_a_pass)], every=True)
+    assert [source.name for source in every.sources] == ["run-0"]
+    assert not every.problems
+
+
+def test_a_list_says_what_a_mark_alone_is(after_a_pass):
+    listed = run("results", "list")
+    assert factories.stamp(1) in listed.stdout
+    assert "could not start, were killed at once or wrote elsewhere" in listed.stdout
+
+
+def test_an_archive_has_the_marks(after_a_pass, tmp_path):
+    packed = tmp_path / "sent.tar.gz"
+    assert run("results", "pack", "--output", packed).exit_code == 0
+    with tarfile.open(packed) as archive:
+        assert any(name.endswith("marks/000001.json") for name in archive.getnames())
+    assert run("verdict", packed).exit_code == 13
+
+
+@pytest.mark.parametrize(
+    ("arguments", "measures"),
+    [
+        ("-r", True),
+        ("--mode=smok --run", True),
+        ("-vr -n x", True),
+        ("-n -x --ru", True),
+        ("-l", False),
+        ("-L -n run", False),
+        ("--dry-run", False),
+        ("-n for -t node", False),
+        ("--recursive --show-config", False),
+        ("--restore-session=r --list-tags", False),
+    ],
+)
+def test_only_a_session_leaves_a_mark(arguments, measures):
+    assert marking.measures(arguments.split()) is measures
+
+
+def leave(results, monkeypatch, name=None, number=1):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
+    if name is not None:
+        monkeypatch.setenv("FABRICHECK_SESSION", name)
+    return marking.leave(factories.stamp(number), ["reframe", "-r"], results)
+
+
+def test_marks_of_sessions_that_begin_together_have_numbers_of_their_own(tmp_path, monkeypatch):
+    with ThreadPoolExecutor(8) as pool:
+        paths = list(pool.map(lambda number: leave(tmp_path, monkeypatch, number=number), range(8)))
+    assert sorted(path.name for path in paths) == [f"{number:06}.json" for number in range(1, 9)]
+    assert {mark.stamp for mark in ResultsFolder(tmp_path).marks} == {
+        *map(factories.stamp, range(8))
+    }
+
+
+def test_the_mark_is_in_the_folder_that_was_meant(tmp_path, monkeypatch):
+    """The session will refuse such a folder; an earlier result in it must not stand."""
+    monkeypatch.setenv("PWD", str(tmp_path))
+    monkeypatch.chdir("/")
+    (tmp_path / "my results").mkdir()
+    assert leave("my results", monkeypatch).parent == tmp_path / "my results/marks"
+    assert leave("not there", monkeypatch) is None
+
+
+@pytest.mark.parametrize("name", ["run-3", "latest", "17", "a b", "-r", "a/b", "mark-1", "a.json"])
+def test_a_name_that_means_something_else_is_refused_and_the_session_marked(
+    tmp_path, monkeypatch, name
+):
+    with pytest.raises(InvalidInputError, match="does not name a session"):
+        leave(tmp_path, monkeypatch, name)
+    [mark] = ResultsFolder(tmp_path).marks
+    assert mark.name is None
+
+
+def test_a_folder_that_takes_no_mark_is_named(tmp_path, monkeypatch):
+    (tmp_path / "marks").write_text("")
+    with pytest.raises(InvalidInputError, match=f"cannot leave its mark in {tmp_path}/marks: "):
+        leave(tmp_path, monkeypatch)

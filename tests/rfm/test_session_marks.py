@@ -1,0 +1,96 @@
+"""What a session leaves first, whatever becomes of it, and what a verdict makes of it."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from fabricheck.judge.verdict import evidence, judging
+from fabricheck.results import reading
+from fabricheck.results.folder import ResultsFolder
+
+pytestmark = pytest.mark.slow
+
+ONE_CHECK = ("-r", "-n", "^stream_local$")
+
+
+def status(suite, name="latest"):
+    """Return the exit code of a verdict in the results folder of a suite, and its reasons."""
+    name = str(suite.results) if name == "latest" else name
+    verdicts = judging.judge(reading.read([name]))
+    reasons = [reason.sentence for verdict in verdicts for reason in verdict.reasons]
+    return evidence.session_verdict("it", verdicts).exit_code, " ".join(reasons)
+
+
+@pytest.fixture
+def passed(suite):
+    """A suite whose only session passed."""
+    assert suite(*ONE_CHECK).status == 0
+    assert status(suite)[0] == 0
+    return suite
+
+
+@pytest.mark.parametrize(
+    ("arguments", "variables", "why"),
+    [
+        (("--mode=smok", "-r"), {}, "before its first check"),
+        (("--system=nowhere", "-r"), {}, "before its first check"),
+        (("-r", "-n", "nothing"), {}, "before its first check"),
+        (ONE_CHECK, {"FABRICHECK_SESSION": "run-3"}, "before its first check"),
+        (ONE_CHECK, {"RFM_PREFIX": "else", "RFM_REPORT_FILE": "else.json"}, "/else.json, as RFM_"),
+        ((*ONE_CHECK, "--prefix=else", "--report-file=else.json"), {}, "/else.json, as RFM_PREFIX"),
+    ],
+)
+def test_an_earlier_pass_does_not_stand_for_a_session_that_left_nothing(
+    passed, arguments, variables, why
+):
+    for name, value in variables.items():
+        inside = name in ("RFM_PREFIX", "RFM_REPORT_FILE")
+        passed.variables[name] = str(passed.folder / value) if inside else value
+    arguments = [word.replace("=else", f"={passed.folder}/else") for word in arguments]
+    passed(*arguments, fault="exit-5")
+    code, reasons = status(passed)
+    assert code == 13 and why in reasons
+
+
+@pytest.mark.parametrize("option", ["--report-file", "--prefix"])
+def test_a_session_of_which_a_part_is_elsewhere_is_judged_by_it(passed, option):
+    passed(*ONE_CHECK, f"{option}={passed.folder}/else", fault="exit-5")
+    assert status(passed)[0] == 12
+
+
+def test_a_clock_that_went_back_hides_no_failure(passed):
+    """By the clock the session that passed is of a day later."""
+    for path in (*passed.results.glob("reports/*"), *passed.results.glob("output/**/result.json")):
+        content = json.loads(path.read_text())
+        info = content.get("session_info", {})
+        for name in info.keys() & {"time_start_unix", "time_end_unix"}:
+            info[name] += 86400
+        path.write_text(json.dumps(content))
+    passed(*ONE_CHECK, fault="exit-5")
+    assert status(passed)[0] == 12
+
+
+@pytest.mark.parametrize("option", ["-l", "-L", "--list-tags", "--dry-run", "--describe",
+                                    "--show-config"])  # fmt: skip
+def test_what_only_shows_leaves_no_mark(suite, option):
+    suite(option)
+    assert not (suite.results / "marks").exists()
+
+
+def test_a_session_is_judged_by_the_name_that_it_was_given(suite, monkeypatch):
+    suite.variables["FABRICHECK_SESSION"] = "acceptance-7"
+    outcome = suite.shell(*ONE_CHECK)
+    assert outcome.text.splitlines()[-1] == "now: fabricheck verdict acceptance-7"
+    suite.variables["FABRICHECK_SESSION"] = "acceptance-8"
+    suite(*ONE_CHECK, fault="exit-5")
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(suite.results))
+    assert [status(suite, f"acceptance-{number}")[0] for number in (7, 8)] == [0, 12]
+
+
+def test_the_mark_says_what_was_started(passed):
+    [mark] = ResultsFolder(passed.results).marks
+    assert mark.command.startswith("reframe --nocolor -c ")
+    assert mark.command.endswith("-r -n '^stream_local$'")
+    assert (passed.results / "output" / mark.outputs).is_dir() and not mark.elsewhere
