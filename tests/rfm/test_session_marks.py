@@ -94,3 +94,10 @@ def test_the_mark_says_what_was_started(passed):
     assert mark.command.startswith("reframe --nocolor -c ")
     assert mark.command.endswith("-r -n '^stream_local$'")
     assert (passed.results / "output" / mark.outputs).is_dir() and not mark.elsewhere
+
+
+@pytest.mark.parametrize("variable", ["strict_check=no", "stream_local.strict_check=0"])
+def test_no_variable_lets_a_check_pass_that_missed_its_limits(suite, variable):
+    outcome = suite(*ONE_CHECK, "-S", variable)
+    assert outcome.status == 1
+    assert "strict_check cannot be turned off: stream_local would pass with values that" in outcome

@@ -98,7 +98,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
         reframe_internals.suppress_reports()
     else:
         _complete_mark()
-        _require_judgement()
+        _require_judgement(testcases)
         _record_software(testcases)
     checks = session.checks()
     if dry_run:
@@ -222,13 +222,25 @@ def _complete_mark() -> None:
         raise ReframeError(f"The mark of the session cannot be completed: {error}") from None
 
 
-def _require_judgement() -> None:
+def _require_judgement(testcases: Iterable[Any]) -> None:
     for option in ("skip_sanity_check", "skip_performance_check"):
         if reframe_internals.option(option):
             raise ReframeError(
                 f"--{option.replace('_', '-')} cannot be used: a check that is not judged would "
                 "pass without proof."
             )
+    variables = [text.partition("=")[0].split(".")[-1] for text in reframe_internals.option("vars")]
+    loosened = "strict_check" in variables
+    unjudged = {
+        type(case.check).__name__
+        for case in testcases
+        if not case.check.strict_check and (loosened or not _is_plain(case.check))
+    }
+    if unjudged:
+        raise ReframeError(
+            f"strict_check cannot be turned off: {show.listed(sorted(unjudged))} would pass with "
+            "values that miss their limits."
+        )
 
 
 def _record_software(testcases: Iterable[Any]) -> None:
