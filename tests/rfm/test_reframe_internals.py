@@ -57,6 +57,7 @@ NEEDED = {
     "reframe.frontend.cli:getallnodes": guard.install,
     "reframe.frontend.executors:Runner.runall": guard.install,
     "reframe.frontend.ci:emit_pipeline": guard.install,
+    "reframe.frontend.reporting:RunReport.store": guard.install,
     "reframe.frontend.executors.policies:AsynchronousExecutionPolicy._advance_ready_run": (
         guard.install
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sqlite3
 
 import pytest
 
@@ -101,3 +102,18 @@ def test_no_variable_lets_a_check_pass_that_missed_its_limits(suite, variable):
     outcome = suite(*ONE_CHECK, "-S", variable)
     assert outcome.status == 1
     assert "strict_check cannot be turned off: stream_local would pass with values that" in outcome
+
+
+def test_a_damaged_database_fails_no_session(suite):
+    suite.results.mkdir()
+    database = suite.results / "results.db"
+    database.write_bytes(b"no database" * 100)
+    outcome = suite(*ONE_CHECK)
+    assert outcome.status == 0
+    assert f"ReFrame's database {database} cannot be written (file is not a database)" in outcome
+    assert "Move it away: the next session makes a new one." in outcome
+    assert status(suite)[0] == 0
+    database.unlink()
+    suite(*ONE_CHECK)
+    with sqlite3.connect(database) as found:
+        assert found.execute("SELECT count(*) FROM sessions").fetchone() == (1,)

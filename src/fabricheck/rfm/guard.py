@@ -82,6 +82,7 @@ def install(mark: Path | None = None) -> None:
     reframe_internals.skip_ignored_warnings()
     reframe_internals.watch_session(_measures)
     reframe_internals.around_run(_guard_run)
+    reframe_internals.around_store(_guard_store)
     reframe_internals.around_pipeline(_guard_pipeline)
     reframe_internals.around_nodes(slurm.distributed_nodes)
     reframe_internals.hold_back(_waits)
@@ -264,6 +265,23 @@ def _name_silent(file: Path, ended: Iterable[Any]) -> None:
             if (case.check.name, where) not in listed:
                 line = {"check": case.check.name, "partition": where, "metrics": {}}
                 out.write(json.dumps({**line, "environment": case.environ.name}) + "\n")
+
+
+def _guard_store(original: Any, report: Any) -> Any:
+    """Store a session in ReFrame's database; one that cannot be written fails no session.
+
+    Neither sessions nor verdicts read it, so that a node is as well without it.
+    """
+    try:
+        return original(report)
+    except Exception as error:
+        file = os.path.expandvars(runtime.runtime().get_option("storage/0/sqlite_db_file"))
+        say(
+            f"ReFrame's database {file} cannot be written ({error}), so this session is not in "
+            "it; reports and verdicts do not need it. Move it away: the next session makes a new "
+            "one."
+        )
+        return "none"
 
 
 def _guard_pipeline(original: Any, file: Any, testcases: Any, *args: Any, **kwargs: Any) -> None:

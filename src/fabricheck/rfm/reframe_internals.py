@@ -160,6 +160,15 @@ def around_run(around: Callable[..., Any]) -> None:
     _wrap("reframe.frontend.executors", "Runner.runall", "guard a session", around)
 
 
+def around_store(around: Callable[..., Any]) -> None:
+    """Call ``around(store, report)`` where a session is stored in ReFrame's database.
+
+    Without it a damaged database fails every session, whatever its checks found.
+    """
+    purpose = "fail no session by a damaged database"
+    _wrap("reframe.frontend.reporting", "RunReport.store", purpose, around)
+
+
 def around_pipeline(around: Callable[..., Any]) -> None:
     """Call ``around(emit, file, testcases, options)`` where ``--ci-generate`` writes.
 
