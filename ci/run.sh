@@ -119,7 +119,10 @@ fi
 # What ReFrame writes goes to a log; the terminal has a line for each check, and then one screen.
 status=0
 mkdir -p "$FABRICHECK_RESULTS/logs"
-log=$FABRICHECK_RESULTS/logs/run-$(date +%Y%m%dT%H%M%S)-$$.log
+now=$(date +%Y%m%dT%H%M%S)-$$
+log=$FABRICHECK_RESULTS/logs/run-$now.log
+# What is shown below is this session, whatever becomes of it.
+export FABRICHECK_SESSION=${FABRICHECK_SESSION:-make-run-$now}
 say "measuring, set $set_tag"
 # A check that failed runs once more at the end: what fails twice is proven, what then passes is UNSTABLE.
 reframe --nocolor ${system:+"--system=$system"} --mode="$set_tag" --max-retries=1 -r 2>&1 | tee "$log" | python ci/progress.py || status=$?
@@ -127,11 +130,11 @@ reframe --nocolor ${system:+"--system=$system"} --mode="$set_tag" --max-retries=
 case $status in 2 | 3 | 4) exit "$status" ;; esac
 say "writing the report"
 # A bundle has no package that draws: its page is written where these are.
-report=$(fabricheck report) || [ -n "$bundled" ] || status=$((status ? status : $?))
+report=$(fabricheck report "$FABRICHECK_SESSION") || [ -n "$bundled" ] || status=$((status ? status : $?))
 echo
-fabricheck summary || status=$((status ? status : $?))
+fabricheck summary "$FABRICHECK_SESSION" || status=$((status ? status : $?))
 # A session whose checks passed may still accept no node: then it ends with the verdict's status.
-fabricheck verdict > /dev/null || status=$((status ? status : $?))
+fabricheck verdict "$FABRICHECK_SESSION" > /dev/null || status=$((status ? status : $?))
 echo
 echo "$report"
 echo "Log: $log"

@@ -3,6 +3,7 @@
 The drivers' files, the compilers and all that is started are the test's; each start is recorded.
 """
 
+import re
 import shutil
 import subprocess
 import sys
@@ -184,6 +185,15 @@ def test_a_session_that_was_refused_shows_no_results_of_an_earlier_one(machine, 
     assert ended.returncode == session
     assert ("fabricheck summary" in ended.calls) == shown
     assert ("fabricheck report" in ended.calls) == shown
+
+
+def test_what_is_shown_is_the_session_that_ran_by_its_name(machine):
+    calls = machine("node").calls
+    named = [
+        re.search(rf"fabricheck {command} (make-run-\S+)", calls)[1]
+        for command in ("report", "summary", "verdict")
+    ]
+    assert len({*named}) == 1
 
 
 def test_checks_that_run_once_more_are_shown_as_such():

@@ -31,7 +31,7 @@ OTHERS = {
     r"git (clone|checkout|-C)|cp ": "plain git and cp",
     r"make (run|setup|build)|git checkout COMMIT && make": "tests/ci/test_run.py, test_setup.py",
     r"ci/setup\.sh|PIP_NO_INDEX=1 ": "tests/ci/test_setup.py",
-    r"source |module |export |sbatch --wrap|#": "a shell",
+    r"source |module |export |sbatch --wrap|set -e|exit |#": "a shell",
     r"\( module --force purge|spack-env/install": "tests/spack, tests/rfm/test_build_check.py",
     r"spack |python -m pip download": "not tried (docs/install.md says so)",
     r"cmake ": "the build of every test; with rocm and cuda ci/compile-check.sh",
