@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import os
 import signal
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -17,7 +16,7 @@ from typer.core import TyperGroup
 import fabricheck
 from fabricheck.cli.listing import COMMANDS, EXIT_CODES, EXTRAS, GROUPS, SECTIONS
 from fabricheck.cli.output import say
-from fabricheck.core import processes
+from fabricheck.core import processes, show
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 
 #: The group to which the listed modules add their commands; `app`, at the end, is the command line.
@@ -34,16 +33,16 @@ def _built(name: str) -> Any:
 
 @contextlib.contextmanager
 def _ending_with_its_reader() -> Iterator[None]:
-    """End quietly, as a signal of the shell would, when nobody reads the output any more."""
+    """End quietly, with the status of a broken pipe, when nobody reads what a command still does.
+
+    A result that is only shown is complete: `show.result` keeps its exit code.
+    """
     try:
         yield
         sys.stdout.flush()
         sys.stderr.flush()
     except BrokenPipeError:
-        # What is left in the buffers is written when Python ends.
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, sys.stdout.fileno())
-        os.dup2(nowhere, sys.stderr.fileno())
+        show.discard_output()
         sys.exit(128 + signal.SIGPIPE)
 
 

@@ -122,8 +122,16 @@ def reader_may_stop() -> Iterator[None]:
         yield
         sys.stdout.flush()
     except BrokenPipeError:
-        # Python would flush once more at its end.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
+
+
+def discard_output() -> None:
+    """Discard what nobody reads: at its end Python would write it once more."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 def result(
@@ -222,5 +230,10 @@ def _print(shown: RenderableType) -> None:
     """Print to standard output; in a pipe without colours and 100 columns wide."""
     from rich.console import Console
 
+    class Output(Console):
+        def on_broken_pipe(self) -> None:
+            # Rich would end the process with 1.
+            raise BrokenPipeError
+
     width = None if sys.stdout.isatty() else PIPED_WIDTH
-    Console(width=width, highlight=False, emoji=False, markup=False).print(shown)
+    Output(width=width, highlight=False, emoji=False, markup=False).print(shown)
