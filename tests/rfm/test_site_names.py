@@ -182,7 +182,7 @@ def test_in_an_allocation_a_machine_without_a_site_is_refused(monkeypatch, varia
     assert named("nid005001") == "lumi"
     with pytest.raises(UsageError) as error:
         named("n0001")
-    assert str(error.value).startswith(f"This session is in an allocation ({variable}=7), but no ")
+    assert str(error.value).startswith(f"In this allocation ({variable}=7) no pattern in hostnames")
     assert "lumi has ((ln|uan)" in str(error.value)
 
 

@@ -634,6 +634,24 @@ def test_inside_an_allocation_checks_are_steps(suite):
     assert found.command.startswith("srun --nodes=1 --ntasks=1 --cpu-bind=none ")
 
 
+def test_inside_an_allocation_ranks_without_steps_stay_on_their_node(suite):
+    """The allocation may have several nodes, and the session be on any of them."""
+    suite.topics = ("affinity",)
+    suite.variables["FABRICHECK_MPI"] = "ON"
+    for program in ("affinity", "mpi"):
+        (suite.programs / program).touch()
+    for inside in ({}, {"SLURM_JOB_NODELIST": "n[1-2]", "SLURM_NODELIST": "n[1-2]"}):
+        suite.variables |= inside
+        ended = suite("--system=local:host", "--dry-run", "-n", "^affinity$")
+        assert ended.status == 0, ended
+        *_, file = sorted(suite.results.glob("stage/*/local/host/host/affinity/rfm_job.sh"))
+        lines = file.read_text().splitlines()
+        assert ("unset SLURM_JOB_NODELIST SLURM_NODELIST" in lines) == bool(inside)
+    assert lines.index("unset SLURM_JOB_NODELIST SLURM_NODELIST") < next(
+        number for number, line in enumerate(lines) if line.startswith("mpiexec ")
+    )
+
+
 def test_the_installer_runs_without_the_modules_of_the_jobs(suite):
     suite.variables |= ASKED
     ended = suite("--system=lumi", "--dry-run", "-n", "build")

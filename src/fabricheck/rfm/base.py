@@ -351,6 +351,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if launcher.registered_name == slurm.STEP_LAUNCHER:
             of_step = slurm.step_options(self.job, self.num_tasks, self.node_count)
             launcher.options = [*of_step, *launcher.options]
+        elif self.node_count == 1 and self.current_partition.scheduler.registered_name == "local":
+            self.prerun_cmds = [*self.prerun_cmds, *launchers.keep_ranks_here(os.environ)]
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.seconds), "--output", RESULT)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +29,32 @@ SETTINGS = {
     "network/model": "CM02",
     "network/crosstraffic": "no",
 }
+
+
+#: The variables by which mpiexec and mpirun find the nodes of a job, to start ranks on all of them:
+#: of Slurm, PBS, LSF and Grid Engine.
+_NODES_OF_A_JOB = (
+    "SLURM_JOBID",
+    "SLURM_JOB_NODELIST",
+    "SLURM_NODELIST",
+    "PBS_ENVIRONMENT",
+    "PBS_NODEFILE",
+    "LSB_DJOB_HOSTFILE",
+    "LSB_HOSTS",
+    "LSB_JOBID",
+    "LSB_MCPU_HOSTS",
+    "PE_HOSTFILE",
+)
+
+
+def keep_ranks_here(environment: Mapping[str, str]) -> list[str]:
+    """Return the command for a job script whose ranks are to start on its own node alone.
+
+    Empty outside an allocation. Inside one that has several nodes, mpiexec would start ranks on all
+    of them, and on its first node where the session is on another one.
+    """
+    names = [name for name in _NODES_OF_A_JOB if name in environment]
+    return [f"unset {' '.join(names)}"] if names else []
 
 
 class SmpirunLauncher(JobLauncher):  # type: ignore[misc]

@@ -231,11 +231,11 @@ def _no_match(machine: str, full: str, *where: Path) -> str:
     named = os.environ.get(VARIABLE)
     if named:
         where = (Path(named),)
-        what = f"No site file in {named}"
-        remedy = "Correct its pattern"
+        what = f"No pattern in hostnames of a site file in {named}"
+        remedy = "or correct the pattern"
     else:
-        what = f"This session is in an allocation ({clusters.allocation()}), but no site file"
-        remedy = f"Name the folder of your site file in {VARIABLE}"
+        what = f"In this allocation ({clusters.allocation()}) no pattern in hostnames of a site"
+        remedy = f"or name the folder of your site file in {VARIABLE}"
     names = dict.fromkeys((machine, without_domain(machine), full))
     patterns = [
         f"{system['name']} has {enumerated(system['hostnames'])}"
@@ -243,11 +243,11 @@ def _no_match(machine: str, full: str, *where: Path) -> str:
         for system in _systems(folder)
         if ANY_HOST not in system["hostnames"]
     ]
+    # Who shows the last words of a session shows the beginning of this sentence.
     return (
-        f"{what} has a pattern in hostnames that matches this machine, "
-        f"{enumerated(map(repr, names), last='or')}. {remedy}, or choose a system, as by "
-        "--system=local:gpu for this machine's GPUs or --system=local for its memory and a "
-        f"simulated node. The patterns: {listed(patterns, separator='; ') or 'none'}."
+        f"{what} matches {enumerated(map(repr, names), last='or')}: choose --system=local:gpu for "
+        "its GPUs or --system=local for its memory and a simulated node, or another system, "
+        f"{remedy}. The patterns: {listed(patterns, separator='; ') or 'none'}."
     )
 
 
