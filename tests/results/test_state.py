@@ -437,8 +437,9 @@ def test_older_lines_on_hardware_stay_apart_though_they_have_no_row():
 
 
 def test_a_line_is_quoted_without_control_characters_and_cut():
-    (found,) = logged(line("\x1b[2J\u202e" + 300 * "x", row="xid-other"))
-    assert '"\\x1b[2J\\u202exxx' in found and "xxx..." in found and len(found) < 400
+    (found,) = logged(line("one\nscontrol x\x1b[2J\u202e" + 300 * "x", row="xid-other"))
+    assert '"one scontrol x\\x1b[2J\\u202exxx' in found and "xxx..." in found
+    assert len(found) < 400 and "\n" not in found
 
 
 def test_what_a_runtime_wrote_is_told_and_nothing_without_an_aftermath():

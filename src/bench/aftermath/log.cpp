@@ -88,22 +88,22 @@ class Row {
  private:
   /// The registers in a line, as in "link 4(0x100000, 0x0, 0x0)".
   static std::vector<std::uint64_t> registers_in(const std::string& line) {
-    std::vector<std::uint64_t> found;
+    std::vector<std::uint64_t> values;
     const char* next = std::strstr(line.c_str(), "(0x");
     while (next != nullptr) {
       char* end = nullptr;
-      found.push_back(std::strtoull(next + 1, &end, 16));
+      values.push_back(std::strtoull(next + 1, &end, 16));
       next = *end == ',' ? end : nullptr;
     }
-    return found;
+    return values;
   }
 
   Pattern pattern_;
   std::string name_;
   std::string kind_;
   std::string kind_of_accelerator_;
-  std::vector<std::pair<std::size_t, std::uint64_t>>
-      masks_;  ///< by the number of a register, from 1
+  /// The bits that count of each register that the row names, by its number from 1.
+  std::vector<std::pair<std::size_t, std::uint64_t>> masks_;
 };
 
 /// The rows of one kind of log, "kernel" or "runtime".
@@ -210,11 +210,12 @@ json kernel_log(const std::string& records, std::int64_t since_us,
     }
     const auto line = record.substr(text + 1);
     const auto named = addresses_in(line);
-    const auto own = std::find_if(named.begin(), named.end(), [&functions](const auto& one) {
-      return std::find(functions.begin(), functions.end(), one) != functions.end();
-    });
-    const bool of_accelerator = own != named.end();
-    const auto shown = of_accelerator || named.empty() ? own : named.begin();
+    const auto accelerator =
+        std::find_if(named.begin(), named.end(), [&functions](const auto& address) {
+          return std::find(functions.begin(), functions.end(), address) != functions.end();
+        });
+    const bool of_accelerator = accelerator != named.end();
+    const auto shown = of_accelerator || named.empty() ? accelerator : named.begin();
     const auto address = shown == named.end() ? std::nullopt : std::optional(*shown);
     if (const auto* row = rows.find(line)) {
       lines.add(row->kind(of_accelerator), row->name(), address, line);

@@ -50,10 +50,10 @@ class LogRow:
 def rows() -> Mapping[str, LogRow]:
     """Return the rows by name, in the order in which a line is compared with them."""
     table = json.loads(read_text(_FILE))
-    found = {}
+    by_name = {}
     for row in (*table["kernel"], *table["runtime"]):
         source = table["sources"][row["source"]]
-        found[row["name"]] = LogRow(
+        by_name[row["name"]] = LogRow(
             name=row["name"],
             pattern=row["pattern"],
             registers=row.get("registers", {}),
@@ -64,7 +64,7 @@ def rows() -> Mapping[str, LogRow]:
             action=row.get("action"),
             source=(source["title"], source["url"]),
         )
-    return found
+    return by_name
 
 
 def table() -> list[str]:

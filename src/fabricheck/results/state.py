@@ -361,7 +361,8 @@ class Logged(Cause):
             says = f"names hardware of {who}" if who else "names hardware"
         else:
             says = f"has a line{f' on {who}' if who else ''}, no evidence by itself"
-        quoted = cut(printable(self.text), LONGEST_LINE)
+        # A text of another's document may have several lines.
+        quoted = cut(printable(" ".join(self.text.split())), LONGEST_LINE)
         more = f" and {self.number - 1} more" if self.number > 1 else ""
         return f'a log of node {self.node} {says}: {self._explained()}: "{quoted}"{more}'
 
@@ -616,15 +617,15 @@ def logged(document: ResultDocument) -> list[Logged]:
         return []
     indices = {device["pci_address"]: device["index"] for device in document["devices"]}
     lines = [*(aftermath["kernel_log"] or ()), *(aftermath["runtime_log"] or ())]
-    found = []
+    every = []
     for line in lines:
         address = line["pci_address"]
         device: NamedDevice | str | None = address
         if address is not None and address in indices:
             device = NamedDevice(indices[address], address)
         node = node_name(document["host"])
-        found.append(Logged(node, line["kind"], line.get("row"), device, line["text"]))
-    return sorted(merged(found), key=lambda each: each.kind != "hardware")
+        every.append(Logged(node, line["kind"], line.get("row"), device, line["text"]))
+    return sorted(merged(every), key=lambda each: each.kind != "hardware")
 
 
 def shows_others(document: ResultDocument) -> bool:

@@ -390,12 +390,12 @@ def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
     if not any(line.text.strip() == "Legend:" for line in end):
         raise lines[-1].garbled("the text ends without the legend, so it may be cut off")
     count = len(gpus)
-    own = rows[:count]
-    types = tuple(tuple(line.words[1 : count + 1]) for line in own)
-    Table(tuple(gpus), types, tuple(own)).require_symmetry("X")
+    of_devices = rows[:count]
+    types = tuple(tuple(line.words[1 : count + 1]) for line in of_devices)
+    Table(tuple(gpus), types, tuple(of_devices)).require_symmetry("X")
     columns = sum(column in trailing for column in _COLUMNS)
-    near = [_nearness(line, len(names), columns) for line in own]
-    _require_own_memory([each.memory for each in near], own[0])
+    near = [_nearness(line, len(names), columns) for line in of_devices]
+    _require_own_memory([each.memory for each in near], of_devices[0])
     return Reported(
         origin=origin,
         vendor="nvidia",
@@ -404,8 +404,12 @@ def parse_nvidia(lines: Sequence[Line], origin: str) -> Reported:
             tuple(int(cell[2:]) if cell.startswith("NV") else 0 for cell in row) for row in types
         ),
         link_types=types,
-        numa=tuple(_numa(*each) for each in zip(near, own, strict=True)) if columns > 1 else None,
-        cpus=tuple(_cpus(*each) for each in zip(near, own, strict=True)) if columns > 0 else None,
+        numa=tuple(_numa(*each) for each in zip(near, of_devices, strict=True))
+        if columns > 1
+        else None,
+        cpus=tuple(_cpus(*each) for each in zip(near, of_devices, strict=True))
+        if columns > 0
+        else None,
     )
 
 
