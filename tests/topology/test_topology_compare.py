@@ -92,6 +92,12 @@ def test_a_device_without_a_domain_or_near_other_cores():
         )
 
 
+@pytest.mark.parametrize("cores", ["3", "3,67", "0-7"])
+def test_a_tool_in_a_job_lists_some_of_the_near_cores(cores):
+    """Hardware threads, as 67, are in no node model."""
+    assert not sentences(compare(A100, report(texts.topo_m(A100).replace("0-15", cores, 1))))
+
+
 def test_a_pcie_connection_where_links_should_be():
     text = texts.showtopo(MAP_A).replace("XGMI", "PCIE")
     outcome = compare(MAP_A, report(text))

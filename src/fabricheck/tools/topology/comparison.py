@@ -214,10 +214,17 @@ def _cores(model: NodeModel, report: Reported) -> Iterator[Difference]:
     assert report.cpus is not None
     domains = {domain.index: domain for domain in model.domains}
     for device, cpus in zip(model.devices, report.cpus, strict=True):
-        expected = set(domains[device.domain].cores)
         if report.numa is not None and report.numa[device.index] != device.domain:
             continue  # the cores of another domain
-        if cpus is not None and not expected <= set(parse_cores(cpus)):
+        if cpus is None:
+            continue
+        expected, listed = set(domains[device.domain].cores), set(parse_cores(cpus))
+        if expected <= listed:
+            continue
+        others = {core for domain in model.domains for core in domain.cores} - expected
+        # A vendor's tool lists only the cores that its job may use.
+        is_part = bool(listed & expected) and not listed & others
+        if report.description is not None or not is_part:
             sentence = (
                 f"Device {device.index}: near the cores {format_cores(expected)} in {model.name}, "
                 f"{cpus} in {report.origin}."
