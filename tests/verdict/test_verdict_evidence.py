@@ -16,6 +16,7 @@ from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
 from fabricheck.references import calibrated
 from fabricheck.report import scheduler
 from fabricheck.results import observed
+from fabricheck.results.other_devices import explained
 
 CHECK = (made.WHERE, "builtin", "stream_local")
 SOFTWARE = evidence.Software(("0.3.0 abc",), ("6.12",), ("6.3",), ("6.12.12",))
@@ -277,6 +278,15 @@ def test_a_variable_that_chooses_devices_is_a_setting(tmp_path, variables):
     functions = [factories.pci_function(0x41), factories.pci_function(0x42)]
     found = of_h200(tmp_path, on_bus(functions, environment=variables))
     assert own_rules(found) == {"setting"}
+
+
+def test_a_list_that_names_fewer_devices_than_are_shown_hides_none():
+    """OpenCL obeys GPU_DEVICE_ORDINAL and HIP does not: the fourth device is gone all the same."""
+    functions = [factories.pci_function(0x41 + number) for number in range(4)]
+    document = on_bus(functions, 3, environment={"GPU_DEVICE_ORDINAL": "0,1"})
+    assert explained(document, 4, None).kind == "lost"
+    document["environment"] = {"GPU_DEVICE_ORDINAL": "0,1,2"}
+    assert explained(document, 4, None).kind == "setting"
 
 
 @pytest.mark.parametrize(

@@ -125,8 +125,10 @@ def _hiding(document: ResultDocument, shown: int, stated: int) -> str | None:
         return f". {hidden}"
     environment = document["environment"]
     for name in _VISIBLE:
-        chosen = [one for one in environment.get(name, "").split(",") if one.strip()]
-        if chosen and {*chosen} != set(map(str, range(stated))) and len({*chosen}) <= stated:
+        chosen = {item for item in environment.get(name, "").split(",") if item.strip()}
+        every = chosen == set(map(str, range(stated)))
+        # Where more devices are shown than a list names, the runtime does not obey it.
+        if chosen and not every and shown <= len(chosen) <= stated:
             value = environment[name]
             return f". {name} is {value}: unset it so that every process sees all devices."
     granted = granting(environment, shown)
