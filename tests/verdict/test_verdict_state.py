@@ -180,6 +180,7 @@ def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document
     again = made.good(
         stagedir=str(factories.case_folder(tmp_path, "stream_local_retry1", "stage")),
         outputdir=str(factories.case_folder(tmp_path, "stream_local_retry1")),
+        **made.kept_on_gpus(),
     )
     made.write(tmp_path, [(first, document(BUSY_HOST))])
     passed = factories.case_folder(tmp_path, "stream_local_retry1") / "result.json"
