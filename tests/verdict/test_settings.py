@@ -23,6 +23,7 @@ from fabricheck.judge.verdict.node import result_caveats
 from fabricheck.node import load as load_node
 from fabricheck.node.system import platform_json
 from fabricheck.results import document, settings
+from fabricheck.site import partitions
 from fabricheck.tools.topology.recording import record
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -409,8 +410,17 @@ def test_fewer_cores_explain_what_the_host_moves_and_nothing_else(tmp_path):
         slow = with_cores(4, program=program, series=[series])
         verdict = made.only(tmp_path / rule, made.good(**made.missed()), slow)
         assert (verdict.status, made.rules(verdict)) == (status, {rule})
-    slow = with_cores(16, program=program, series=[pageable])
-    assert made.only(tmp_path / "all", made.good(**made.missed()), slow).status == "PERF-FAIL"
+    for cores in (8, 16):  # half of them are enough
+        slow = with_cores(cores, program=program, series=[pageable])
+        verdict = made.only(tmp_path / str(cores), made.good(**made.missed()), slow)
+        assert verdict.status == "PERF-FAIL"
+
+
+def test_cores_that_a_partition_states_are_not_missed(tmp_path, monkeypatch):
+    stated = {"name": "gpu", "environs": [], "processor": {"num_cpus": 4}}
+    monkeypatch.setattr(partitions, "known", lambda where: stated)
+    verdict = made.only(tmp_path, made.good(), with_cores(4))
+    assert not [one for one in verdict.caveats if "cores (hardware" in one]
 
 
 def test_cores_that_the_site_keeps_for_the_system_are_not_missed():
@@ -419,10 +429,10 @@ def test_cores_that_the_site_keeps_for_the_system_are_not_missed():
     found = with_cores(16)
     found["state"]["before"]["host"]["cores"] = 64
     found["host"]["cores_allowed"] = list(usable)
-    assert settings.fewer_cores(found) == (56, 64)
+    assert settings.fewer_cores(found) == settings.FewerCores("node1", 56, 64)
     assert settings.fewer_cores(found, usable) is None
     found["host"]["cores_allowed"] = list(usable[:4])
-    assert settings.fewer_cores(found, usable) == (4, 64)
+    assert settings.fewer_cores(found, usable) == settings.FewerCores("node1", 4, 64)
 
 
 def test_ranks_have_cores_of_their_own_on_purpose():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import cut
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import Runtime
-from fabricheck.results.model import Host, ResultDocument, Series, Setting
+from fabricheck.results.model import Host, ResultDocument, Series, Setting, node_name
 from fabricheck.results.series import is_from_tool
 
 _EFFECTS = {
@@ -49,6 +50,9 @@ _OF_LAUNCHER = re.compile(
 
 #: Lists of visible devices: whether they hide any is judged by the devices that a program sees.
 _LISTS = re.compile(r".*_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL")
+
+#: The share of a node's cores below which their lack can explain a slow value: assumed.
+FEW_CORES = 0.5
 
 #: The longest value of a variable that is shown.
 _LONGEST_VALUE = 60
@@ -160,8 +164,31 @@ def named(document: ResultDocument, names: Sequence[str]) -> Iterator[str]:
         yield f"{name}={cut(printable(value), _LONGEST_VALUE)}"
 
 
-def fewer_cores(document: ResultDocument, usable: Sequence[int] = ()) -> tuple[int, int] | None:
-    """Return how many cores a program had, and how many its node has; None unless it had fewer.
+@dataclass(frozen=True)
+class FewerCores:
+    """A program that may use some of the cores (hardware threads) of its node."""
+
+    node: str
+    allowed: int
+    cores: int
+
+    @property
+    def few(self) -> bool:
+        """Whether their lack can explain what the host moves slowly."""
+        return self.allowed < FEW_CORES * self.cores
+
+    @property
+    def sentence(self) -> str:
+        """How many they are, and what leaves out the others."""
+        return (
+            f"Node {self.node} has {self.cores} cores (hardware threads), of which a program could "
+            f"use {self.allowed}: --cpus-per-task, taskset or a control group of the job leaves "
+            "out the others."
+        )
+
+
+def fewer_cores(document: ResultDocument, usable: Sequence[int] = ()) -> FewerCores | None:
+    """Return the cores of a program that had fewer than its node; None if it had all.
 
     Ranks are bound to cores on purpose. The host of a third-party tool's document is that of the
     program that describes the node.
@@ -178,15 +205,7 @@ def fewer_cores(document: ResultDocument, usable: Sequence[int] = ()) -> tuple[i
         return None
     if usable and allowed.issuperset(usable):
         return None
-    return len(allowed), cores
-
-
-def cores_sentence(node: str, allowed: int, cores: int) -> str:
-    """Say that a program had fewer cores than its node."""
-    return (
-        f"Node {node} has {cores} cores (hardware threads), of which a program could use "
-        f"{allowed}: --cpus-per-task, taskset or a control group of the job leaves out the others."
-    )
+    return FewerCores(node_name(document["host"]), len(allowed), cores)
 
 
 def hiding_devices(document: ResultDocument) -> str | None:

@@ -266,8 +266,8 @@ class Attempt:
         found = replace(found, devices=frozenset(devices or ()), far_behind_peers=far)
         if found.rule.name != "reference" or not series or metric.value is None:
             return found
-        if metric.noise in _BY_HOST and self.fewer_cores is not None:
-            return self._say("setting", f"{self._statement(metric)} {self.fewer_cores}", name)
+        if metric.noise in _BY_HOST and self.cores is not None and self.cores.few:
+            return self._say("setting", f"{self._statement(metric)} {self.cores.sentence}", name)
         if (metric.least, metric.most) == (None, None) or (
             self.document is not None and state.slowdowns(self.document, devices)
         ):
@@ -279,17 +279,18 @@ class Attempt:
         return self._say("at-times", self._statement(metric, often), name)
 
     @cached_property
-    def fewer_cores(self) -> str | None:
-        """The sentence on a program that had fewer cores than its node; None if it had all."""
+    def cores(self) -> settings.FewerCores | None:
+        """The cores of a program that had fewer than its node; None if it had all."""
         document, case = self.document, self.case
         if document is None or case is None:
             return None
         model = observed.node_of(case.where, [document], case)
         usable = [] if model is None else model.usable_cores
-        given = settings.fewer_cores(document, usable)
-        if given is None or given[0] == _cores_of(case.where):
+        cores = settings.fewer_cores(document, usable)
+        stated = _cores_of(case.where)
+        if cores is not None and stated is not None and cores.allowed >= stated:
             return None
-        return settings.cores_sentence(node_name(document["host"]), *given)
+        return cores
 
     @property
     def not_intended(self) -> list[str]:

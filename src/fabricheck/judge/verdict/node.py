@@ -395,9 +395,7 @@ class NodeJudgement:
         for where in {this_machine.NAME} & {*self.results.partitions}:
             yield from coverage.not_judged(self._node_model(where))
         yield from dict.fromkeys(
-            attempt.fewer_cores
-            for attempt in self.results.attempts
-            if attempt.fewer_cores is not None
+            attempt.cores.sentence for attempt in self.results.attempts if attempt.cores is not None
         )
         yield from _variables_caveat(self.results.attempts)
         yield from _state_caveats(self.results.attempts)

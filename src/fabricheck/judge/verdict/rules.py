@@ -255,8 +255,9 @@ _OF_A_CHECK = (
         "measured: a program ended with `setting`, a variable that neither the check nor the site "
         "sets took engines, compute units, links or NICs away or made launches wait, a setting "
         "hides devices, a mode divides them (CPX, MIG), or they are of another kind than the "
-        "partition states. Also a miss of what the host moves, by a program with fewer cores than "
-        "the node. The sentence names what to change. Nothing is proven against the hardware.",
+        "partition states. Also a miss of what the host moves, by a program with fewer than half "
+        "of the node's cores. The sentence names what to change. Nothing is proven against the "
+        "hardware.",
         None,
     ),
     Rule(
