@@ -339,7 +339,7 @@ def test_a_variable_of_another_runtime_or_mpi_takes_nothing_away():
 
 def variables_caveat(verdict) -> list[str]:
     """Return the caveats on variables."""
-    return [caveat for caveat in verdict.caveats if caveat.startswith("Set in the job and by no")]
+    return [caveat for caveat in verdict.settings if caveat.startswith("Set in the job and by no")]
 
 
 def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(tmp_path):
@@ -359,6 +359,8 @@ def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(tmp_path)
         "."
     ]
     assert not variables_caveat(made.only(tmp_path / "passed", made.good(), slow))
+    told = CliRunner().invoke(app, ["verdict", str(tmp_path / "missed")]).stdout
+    assert f"Caveat on node1: {verdict.settings[0]}" in told
 
 
 def test_at_most_eight_variables_are_named(tmp_path):
@@ -396,9 +398,9 @@ FEWER = "Node node1 has 16 cores (hardware threads), of which a program could us
 def test_a_run_with_fewer_cores_than_the_node_says_so(tmp_path):
     verdict = made.only(tmp_path / "fewer", made.good(), with_cores(4))
     assert verdict.status == "PASS"
-    assert [one for one in verdict.caveats if one.startswith(FEWER)]
+    assert [one for one in verdict.settings if one.startswith(FEWER)]
     all_of_them = made.only(tmp_path / "all", made.good(), with_cores(16))
-    assert not [one for one in all_of_them.caveats if "cores (hardware" in one]
+    assert not all_of_them.settings
 
 
 def test_fewer_cores_explain_what_the_host_moves_and_nothing_else(tmp_path):
@@ -420,7 +422,7 @@ def test_cores_that_a_partition_states_are_not_missed(tmp_path, monkeypatch):
     stated = {"name": "gpu", "environs": [], "processor": {"num_cpus": 4}}
     monkeypatch.setattr(partitions, "known", lambda where: stated)
     verdict = made.only(tmp_path, made.good(), with_cores(4))
-    assert not [one for one in verdict.caveats if "cores (hardware" in one]
+    assert not verdict.settings
 
 
 def test_cores_that_the_site_keeps_for_the_system_are_not_missed():

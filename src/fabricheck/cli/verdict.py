@@ -111,7 +111,7 @@ def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[
     columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
     yield show.Table(columns, rows, ("Checks", "Time"))
     yield from _reasons(judged)
-    yield from _caveats(passed)
+    yield from _caveats(judged)
     yield from (f"Note: {note}" for note in total.notes)
     yield from _lists(total)
     yield f"Verdict: {written}"
@@ -146,9 +146,13 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
         )
 
 
-def _caveats(passed: Sequence[Row]) -> Iterator[str]:
-    """Yield what PASS does not prove, once for all nodes with the same caveat."""
-    by_sentence = grouped((caveat, titled(row.node)) for row in passed for caveat in row.caveats)
+def _caveats(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what PASS does not prove and what can explain a miss, once for all nodes with it."""
+    caveats = [
+        (caveat, titled(row.node)) for row in rows if row.status == "PASS" for caveat in row.caveats
+    ]
+    settings = [(setting, titled(row.node)) for row in rows for setting in row.settings]
+    by_sentence = grouped([*caveats, *settings])
     for sentence, nodes in by_sentence.items():
         yield f"Caveat on {nodelists.folded(nodes)}: {sentence}"
 

@@ -212,6 +212,9 @@ class _Status(StrictModel):
     """The worst first; empty for PASS."""
     caveats: list[str]
     """What the status does not cover."""
+    settings: list[str] = []
+    """Settings of the job that can explain a missed limit: fewer cores than the node has, and
+    variables that neither a check nor a site file sets."""
     diagnosis: Diagnosis | None = None
     """What explains the misses; null where there is none."""
     checks: Checks

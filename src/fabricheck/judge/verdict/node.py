@@ -168,6 +168,7 @@ class NodeJudgement:
             duration_s=duration,
             reasons=reasons,
             caveats=list(self._caveats(len(skipped), missing)),
+            settings=list(_settings(self.results.attempts)),
             diagnosis=diagnosis,
             checks=model.Checks(
                 passed=sum(
@@ -394,10 +395,6 @@ class NodeJudgement:
                 yield f"The devices that {where} should have are unknown. {why}"
         for where in {this_machine.NAME} & {*self.results.partitions}:
             yield from coverage.not_judged(self._node_model(where))
-        yield from dict.fromkeys(
-            attempt.cores.sentence for attempt in self.results.attempts if attempt.cores is not None
-        )
-        yield from _variables_caveat(self.results.attempts)
         yield from _state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():
@@ -407,8 +404,13 @@ class NodeJudgement:
             yield from outcome.notes
 
 
-def _variables_caveat(attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield a sentence on the variables that were set where limits were missed, by no check."""
+def _settings(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """Yield a sentence on fewer cores than the node has, and one on the variables that no check
+    set where limits were missed.
+    """
+    yield from dict.fromkeys(
+        attempt.cores.sentence for attempt in attempts if attempt.cores is not None
+    )
     checks_of = grouped(
         (variable, attempt.check) for attempt in attempts for variable in attempt.not_intended
     )
