@@ -20,7 +20,7 @@ from fabricheck.report.figures.charts import bars, cell, top
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.metric_records import MetricRecord
+from fabricheck.results.metric_records import CheckRecord, MetricRecord
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
 from fabricheck.results.session import Case, MetricResult, read_report
@@ -104,7 +104,8 @@ def partition(model, *documents, references=None):
             name: MetricRecord(series=members(model, name, entry.document), reduce="worst")
             for name in references or {}
         }
-        vars(entry)["_beside"] = records, None  # what else is read beside a document
+        # What else is read beside a document.
+        vars(entry)["_beside"] = CheckRecord(started="", metrics=records), None
     return Observed("local:sim-mi250x", check_rows.checks(*entries), model)
 
 
