@@ -311,9 +311,10 @@ def test_a_port_of_the_wrong_link_layer_is_a_setting(tmp_path):
     outcome = found(root, BOOSTER)
     assert outcome.differences == ()
     (setting,) = outcome.settings
-    assert setting.startswith(
-        "nid001005:mlx5_2, at the place of mlx5_2 in a100-booster, is a NIC of infiniband with the "
-        "link layer Ethernet, and not of the fabric infiniband: set the type of its ports"
+    assert setting == (
+        "nid001005:mlx5_2, at the place of mlx5_2 in a100-booster, has ports of Ethernet; the "
+        "fabric infiniband needs InfiniBand: set their type, or name the fabric that joins the "
+        "nodes."
     )
     # No fabric is named, so either may be right.
     assert found(root, BOOSTER, None).settings == ()
@@ -334,10 +335,18 @@ def test_nics_of_another_fabric_are_a_setting(tmp_path):
     outcome = found(root, BOOSTER, SLINGSHOT)
     assert outcome.differences == ()
     assert len(outcome.settings) == 4
-    assert (
-        "is a NIC of infiniband with the link layer InfiniBand, and not of the fabric sl"
-        in (outcome.settings[0])
+    assert outcome.settings[0] == (
+        "nid001005:mlx5_0, at the place of mlx5_0 in a100-booster, is a NIC of the kind "
+        "infiniband; the fabric slingshot-11 needs the provider cxi: load its driver, or name the "
+        "fabric that joins the nodes."
     )
+    outcome = found(root, MI250X, None)
+    assert outcome.settings[0].endswith(
+        " is a NIC of the kind infiniband, of which mi250x has none: load a driver, or name the "
+        "fabric that joins the nodes."
+    )
+    # With the fabric that these nodes have they are its NICs, though by other names.
+    assert found(root, MI250X, INFINIBAND).settings == ()
 
 
 def test_another_mtu_than_the_others(node):

@@ -180,14 +180,23 @@ def _of_another_kind(
 ) -> Iterator[str]:
     """Yield the NICs whose ports or drivers are of another network than the model's or fabric's."""
     for pair in matching.other_kind:
-        layer = pair.nic.get("link_layer")
-        kind = f"{pair.nic['kind']} with the link layer {layer}" if layer else pair.nic["kind"]
-        wanted = model.name if fabric is None else f"the fabric {fabric.name}"
-        yield (
-            f"{node}:{pair.nic['name']}, at the place of {pair.expected.name} in {model.name}, is "
-            f"a NIC of {kind}, and not of {wanted}: set the type of its ports or its driver, or "
-            "name the fabric that joins the nodes."
-        )
+        nic, layer = pair.nic, pair.nic.get("link_layer")
+        where = f"{node}:{nic['name']}, at the place of {pair.expected.name} in {model.name},"
+        if fabric is None:
+            has = (
+                f"is a NIC of the kind {nic['kind']}, of which {model.name} has none: load a driver"
+            )
+        elif layer is not None and fabric.link_layer not in (None, layer):
+            has = (
+                f"has ports of {layer}; the fabric {fabric.name} needs {fabric.link_layer}: set "
+                "their type"
+            )
+        else:
+            has = (
+                f"is a NIC of the kind {nic['kind']}; the fabric {fabric.name} needs the provider "
+                f"{fabric.provider}: load its driver"
+            )
+        yield f"{where} {has}, or name the fabric that joins the nodes."
 
 
 def _renamed(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
