@@ -126,6 +126,18 @@ def test_a_session_is_found_by_the_name_that_it_was_given(results_folder):
     assert run("verdict", "weekly").exit_code == 3
 
 
+def test_without_a_name_the_session_is_meant_that_the_variable_names(after_a_pass, monkeypatch):
+    measured(after_a_pass, 2, START + 900, name="nightly")
+    monkeypatch.setenv("FABRICHECK_SESSION", "nightly")
+    measured(after_a_pass, 3, START + 1200)
+    assert read([]).session.id == "run-2"
+    # It was killed before it had a mark, or ReFrame refused its command line.
+    for name in ("weekly", "run-0"):
+        monkeypatch.setenv("FABRICHECK_SESSION", name)
+        ended = run("verdict")
+        assert ended.exit_code == 3 and f"no session {name} in" in ended.stderr
+
+
 def test_a_job_over_many_nodes_has_a_mark_too(after_a_pass):
     requested = {"node1": RequestedNode(), "node2": RequestedNode()}
     began = datetime.fromtimestamp(START - 7200, UTC)

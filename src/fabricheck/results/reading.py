@@ -6,6 +6,7 @@ compare, calibrate, export, report) query what it returns.
 
 from __future__ import annotations
 
+import os
 import re
 import shlex
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -18,7 +19,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several
 from fabricheck.core.show import listed
 from fabricheck.core.text import moment
-from fabricheck.results import archive, requested_nodes
+from fabricheck.results import archive, marking, requested_nodes
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import (
     ResultsFolder,
@@ -361,7 +362,8 @@ class Results:
 
 
 def read(names: Sequence[str] = (), every: bool = False) -> Results:
-    """Resolve names; without any, return what started last in the results folder.
+    """Resolve names; without any, return what started last in the results folder, or the session
+    that FABRICHECK_SESSION names.
 
     A name is ``latest``, a session's id (``run-3`` or ``3``), a part of its UUID, the folder of a
     killed session, the number of a job over many nodes, a results folder or an archive of one (what
@@ -470,9 +472,18 @@ def _named(name: str, every: bool) -> Results:
             raise NotFoundError(f"There is no result document {name}.")
         return _of_documents(f"document {name}", path.parent, [path])
     folder = ResultsFolder.default()
-    if name == LATEST:
+    if name != LATEST:
+        return _by_name(folder, name)
+    meant = os.environ.get(marking.ENV_SESSION)
+    if every or not meant:
         return _of_folder(folder, every)
-    return _by_name(folder, name)
+    found = _by_mark(folder, meant)
+    if found is None:
+        raise NotFoundError(
+            f"There is no session {meant} in {folder.path}, which {marking.ENV_SESSION} names: it "
+            "was not started, or ReFrame refused its command line."
+        )
+    return found
 
 
 def holds_sessions(path: Path) -> bool:
@@ -484,12 +495,19 @@ def _is_results(path: Path) -> bool:
     return any((path / name).is_dir() for name in _OF_RESULTS)
 
 
-def _by_name(folder: ResultsFolder, name: str) -> Results:
-    # Of several with one name, the last.
+def _by_mark(folder: ResultsFolder, name: str) -> Results | None:
+    """Return the session that was given a name; of several the last."""
     for begun in folder.begun()[0]:
         mark = folder.mark(begun)
         if mark is not None and name in (mark.name, mark.stamp):
             return _of_begun(folder, begun)
+    return None
+
+
+def _by_name(folder: ResultsFolder, name: str) -> Results:
+    named = _by_mark(folder, name)
+    if named is not None:
+        return named
     try:
         return of_session(folder, folder.session(name))
     except NotFoundError:
