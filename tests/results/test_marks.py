@@ -1,7 +1,10 @@
 """The mark that a session leaves first: a verdict is on the session that was meant."""
 
+import errno
 import json
+import os
 import tarfile
+import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -227,3 +230,21 @@ def test_a_folder_that_takes_no_mark_is_named(tmp_path, monkeypatch):
     (tmp_path / "marks").write_text("")
     with pytest.raises(InvalidInputError, match=f"cannot leave its mark in {tmp_path}/marks: "):
         leave(tmp_path, monkeypatch)
+
+
+def test_where_no_session_can_leave_a_mark_no_verdict_goes_without_a_name(
+    results_folder, monkeypatch
+):
+    """As in a folder that is read-only or full, where an equal verdict is there already."""
+    measured(results_folder, 0)
+    judged = run("verdict").exit_code
+    assert judged != 3
+
+    def refuse(dir):
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    refused = run("verdict")
+    assert refused.exit_code == 3
+    assert "the newest one is unknown: name the session to judge" in refused.stderr
+    assert run("verdict", "run-0").exit_code == judged

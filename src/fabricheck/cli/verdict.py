@@ -18,7 +18,8 @@ from fabricheck.core.show import cut, first_of, listed
 from fabricheck.judge.verdict import evidence, judging, model
 from fabricheck.judge.verdict.model import Row, Verdict, by_label
 from fabricheck.report import demonstration, scheduler
-from fabricheck.results import reading
+from fabricheck.results import marks, reading
+from fabricheck.results.folder import default_path
 from fabricheck.site import sets
 
 #: The most passed nodes that have a row of their own.
@@ -77,6 +78,8 @@ def verdict(
         sets.require(set_tag)
     expected = nodelists.unfolded(nodes) if nodes is not None else []
     results = reading.read(what or ())
+    if not what:
+        marks.require_room(default_path())
     verdicts = judging.judge(results, expected, set_tag)
     total = evidence.session_verdict(results.name, verdicts)
     if folder is None:

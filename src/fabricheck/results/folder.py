@@ -73,11 +73,11 @@ class ResultsFolder:
 
     @classmethod
     def default(cls) -> ResultsFolder:
-        """Open the folder that FABRICHECK_RESULTS names, else ``results`` in the working directory.
+        """Open the folder of `default_path`.
 
         :raises NotFoundError: when there is no such folder.
         """
-        return cls(Path(os.environ.get(ENV_RESULTS) or "results"))
+        return cls(default_path())
 
     @property
     def problems(self) -> list[InvalidInputError]:
@@ -224,6 +224,11 @@ class ResultsFolder:
         for mark in self.marks:
             if not (mark.stamp and mark.stamp in stamps) and mark.job not in jobs:
                 yield mark.stamp if mark.id in reported else mark.id
+
+
+def default_path() -> Path:
+    """Return the folder that FABRICHECK_RESULTS names, else ``results`` in the working folder."""
+    return Path(os.environ.get(ENV_RESULTS) or "results")
 
 
 def _node_of(path: Path) -> str | None:

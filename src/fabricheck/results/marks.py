@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
@@ -12,7 +13,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import marking
@@ -64,8 +65,27 @@ def complete(
 
 def marks_of(results: Path) -> list[Mark]:
     """Return the marks of a results folder by number; one that cannot be read has no stamp."""
-    paths = [path for path in results.glob(f"{marking.FOLDER}/*.json") if path.stem.isdecimal()]
+    paths = [
+        path
+        for path in results.glob(f"{marking.FOLDER}/*.json")
+        if path.stem.isdecimal() and path.is_file()
+    ]
     return [_read(path) for path in sorted(paths, key=lambda path: int(path.stem))]
+
+
+def require_room(results: Path) -> None:
+    """Raise an error where no session can leave a mark: the newest session may have none.
+
+    :raises NotFoundError: when a folder is read-only or full.
+    """
+    folder = results / marking.FOLDER
+    try:
+        tempfile.TemporaryFile(dir=folder if folder.is_dir() else results).close()
+    except OSError as error:
+        raise NotFoundError(
+            f"No session can leave its mark in {folder} ({error.strerror}), so the newest one is "
+            "unknown: name the session to judge."
+        ) from None
 
 
 def _read(path: Path) -> Mark:
