@@ -99,6 +99,8 @@ def annotated(made, metadata):
                     made |= {at_least: part.min_length}
                 case annotated_types.MaxLen():
                     made |= {"maxItems": part.max_length}
+                case object(pattern=str()):
+                    made |= {"pattern": part.pattern}
                 case annotated_types.Len():
                     made |= {"minItems": part.min_length, "maxItems": part.max_length}
     return made

@@ -83,7 +83,7 @@ def test_a_figure_is_in_the_page_and_beside_it_with_its_data(two_partitions):
 
 def test_text_of_others_is_shown_and_does_nothing(results_folder, one_figure):
     bad = factories.case(HTML, result="fail", fail_reason=f"{HTML}\x1b[31m\u202egnp", tags=["E1"])
-    factories.session(results_folder, [bad | {"unique_name": "bad", "partition": HTML}])
+    factories.session(results_folder, [bad | {"unique_name": "bad"}])
     found, files = written()
     assert list(faults(found)) == []
     assert f"{HTML}\\x1b[31m\\u202egnp" in found.text("main")

@@ -104,7 +104,7 @@ def test_texts_of_a_report_do_not_control_a_terminal(results_folder):
     case = factories.case(result="fail", display_name=odd, fail_reason=f"{odd}\nmore")
     report = factories.session(results_folder, [case])
     content = json.loads(report.read_text())
-    content["session_info"]["hostname"] = odd
+    content["session_info"]["version"] = odd
     report.write_text(json.dumps(content))
     for command in ("list", "show", "validate"):
         result = CliRunner().invoke(app, ["results", command])

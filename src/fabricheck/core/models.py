@@ -214,6 +214,7 @@ _REASONS = {
     "extra_forbidden": "this key is unknown",
     "model_type": "it must contain a mapping of keys to values",
     "dict_type": "it must contain a mapping of keys to values",
+    "string_pattern_mismatch": "this is not a name of its kind: a character in it is not allowed",
 }
 
 

@@ -8,7 +8,9 @@ import html
 import itertools
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -163,8 +165,27 @@ def _show(text: Iterable[Block], as_markdown: bool, wrapped: bool) -> None:
             _table(block)
         elif isinstance(block, str) and not wrapped:
             print(printable_line(block))
+        elif isinstance(block, str) and not as_markdown:
+            print(_wrapped(printable_line(block)))
         elif not as_markdown:
-            _print(plain(block))
+            _print(block)
+
+
+def _wrapped(text: str) -> str:
+    """Return a text in lines as wide as the terminal, or 100 columns in a pipe.
+
+    All but the first are indented, so that none of them looks like a line of its own.
+    """
+    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
+    indent = " " * (len(text) - len(text.lstrip(" ")) + 2)
+    return textwrap.fill(
+        text,
+        max(width, len(indent) + 20),
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+        replace_whitespace=False,
+        expand_tabs=False,
+    )
 
 
 def _shown(block: Block) -> Iterator[Block]:

@@ -21,6 +21,7 @@ from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
 
 from fabricheck.core import models, statistics
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
+from fabricheck.core.forms import NOUNS
 from fabricheck.core.show import cut, enumerated, numbered
 from fabricheck.core.text import moment, read_text
 from fabricheck.core.vocabulary import REACHED_THE_END, Clock
@@ -149,6 +150,9 @@ def _reason(error: jsonschema_rs.ValidationError) -> str:
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Type):
         said = json.dumps(error.instance, ensure_ascii=False)
         kinds = f" is not of type {enumerated(error.kind.types, last='or')}"
+    if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Pattern):
+        said = json.dumps(error.instance)
+        kinds = f" is not {NOUNS[error.kind.pattern]}"
     return cut(" ".join(said.split()), _LONGEST_EXCERPT) + kinds
 
 

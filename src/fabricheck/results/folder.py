@@ -11,6 +11,7 @@ from itertools import accumulate
 from pathlib import Path
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.forms import is_node_name
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import moment, printable
@@ -415,4 +416,4 @@ def _requested_node(folder: Path) -> str | None:
         found = _ON_ONE_NODE.search((folder / _SCRIPT).read_text(errors="replace"))
     except OSError:
         return None
-    return printable(found["node"]) if found else None
+    return found["node"] if found and is_node_name(found["node"]) else None

@@ -12,6 +12,7 @@ from typing import Annotated, Any, Literal, NotRequired, TypedDict
 from annotated_types import Len, MaxLen, MinLen
 from pydantic import NonNegativeFloat, NonNegativeInt, PositiveFloat, PositiveInt
 
+from fabricheck.core.forms import NodeName, PciAddress, Word
 from fabricheck.core.vocabulary import (
     Better,
     BytesCounted,
@@ -45,9 +46,9 @@ Text = Annotated[str, MinLen(1)]
 class Program(TypedDict):
     """The measuring program."""
 
-    name: Text
-    version: str
-    commit: Annotated[str, "git describe --always --dirty at configure time, or 'unknown'"]
+    name: Word
+    version: Word
+    commit: Annotated[Word, "git describe --always --dirty at configure time, or 'unknown'"]
     runtime: Runtime
     compiler: str
 
@@ -63,10 +64,10 @@ class NumaDomain(TypedDict):
 class Host(TypedDict):
     """The machine that the program ran on."""
 
-    hostname: str
+    hostname: NodeName
     scheduler_node: NotRequired[
         Annotated[
-            Text | None,
+            NodeName | None,
             "the scheduler's name of the node, as it told it the process that measured "
             "(SLURMD_NODENAME), of a launch of ranks rank 0; null or absent where it told "
             "none. A simulated node was simulated there.",
@@ -129,9 +130,9 @@ class Device(TypedDict):
         "different ones, in the order first seen",
     ]
     name: str
-    arch: Annotated[str, "gfx90a, sm_90, or host"]
-    pci_address: str | None
-    unique_id: Annotated[str | None, "the vendor's UUID of the device, null where there is none"]
+    arch: Annotated[Word, "gfx90a, sm_90, or host"]
+    pci_address: PciAddress | None
+    unique_id: Annotated[Word | None, "the vendor's UUID of the device, null where there is none"]
     memory_bytes: Annotated[
         NonNegativeInt | None, "null, as the next two, where no runtime was asked: of topology"
     ]
@@ -381,7 +382,7 @@ class NetworkPlace(TypedDict):
 class UsedNic(TypedDict):
     """A NIC whose counters moved with a rank's messages, and the part of the bytes it sent."""
 
-    name: Text
+    name: Word
     part: PositiveFloat
 
 
@@ -411,7 +412,7 @@ class Rank(TypedDict):
     """The cores, memory, devices and network of one rank of a launch."""
 
     rank: NonNegativeInt
-    host: Annotated[str, "name of its machine"]
+    host: Annotated[NodeName, "name of its machine"]
     cores: Annotated[list[NonNegativeInt], "cores it may run on, by operating system index"]
     numa_domain: Annotated[
         int | None, "the NUMA domain of all those cores; null when there are several"
@@ -448,8 +449,8 @@ class NicPcie(TypedDict):
 class NodeNic(TypedDict):
     """A NIC of a node; null where the kernel does not tell it, with the reason in absent."""
 
-    node: Annotated[Text, "the scheduler's name of the node, else its host name"]
-    name: Annotated[Text, "the kernel's name of it: cxi0, mlx5_0, or that of the interface"]
+    node: Annotated[NodeName, "the scheduler's name of the node, else its host name"]
+    name: Annotated[Word, "the kernel's name of it: cxi0, mlx5_0, or that of the interface"]
     kind: NotRequired[
         Annotated[
             Literal["cxi", "infiniband", "net"],
@@ -463,17 +464,17 @@ class NodeNic(TypedDict):
             "of a NIC of the class infiniband, whose ports may be either",
         ]
     ]
-    interface: NotRequired[Annotated[Text | None, "the kernel's network interface on it"]]
+    interface: NotRequired[Annotated[Word | None, "the kernel's network interface on it"]]
     address: NotRequired[
         Annotated[
-            Text | None, "the MAC address of that interface; of InfiniBand the GUID of the NIC"
+            Word | None, "the MAC address of that interface; of InfiniBand the GUID of the NIC"
         ]
     ]
-    pci_address: NotRequired[Text | None]
+    pci_address: NotRequired[PciAddress | None]
     numa_domain: NotRequired[NonNegativeInt | None]
     near_devices: NotRequired[
         Annotated[
-            list[Text],
+            list[PciAddress],
             "PCI addresses of the devices with which it shares the most PCIe bridges; empty "
             "where it shares none",
         ]
@@ -526,14 +527,14 @@ class Skipped(TypedDict):
 class NicOfRounds(TypedDict):
     """The NIC beside a rank; the name is null where it is not known."""
 
-    name: Annotated[Text | None, "null where it is not known"]
+    name: Annotated[Word | None, "null where it is not known"]
     place: NetworkPlace | None
 
 
 class NodeOfRounds(TypedDict):
     """A node of a launch over many, its ranks and the NIC beside each."""
 
-    node: Annotated[Text, "the scheduler's name of the node, else its host's"]
+    node: Annotated[NodeName, "the scheduler's name of the node, else its host's"]
     ranks: Annotated[list[NonNegativeInt], MinLen(1)]
     nics: Annotated[list[NicOfRounds], "the NIC beside each of its ranks"]
 
@@ -572,7 +573,7 @@ class MeasuredRound(TypedDict):
 class LeftOut(TypedDict):
     """A node that was not measured, or from a round on not any more."""
 
-    node: Text
+    node: NodeName
     round: Annotated[NonNegativeInt | None, "index of the round; null before the first"]
     reason: Text
 
@@ -650,7 +651,7 @@ class RoundsMember(TypedDict):
 class Setting(TypedDict):
     """A setting of the node or the job that changes measured values."""
 
-    name: Text
+    name: Word
     value: Text
     concerns: Concern
 
@@ -691,7 +692,7 @@ class ControllerErrors(TypedDict):
 class PciFunction(TypedDict):
     """An accelerator that PCI shows, whether or not a driver lists it."""
 
-    address: Text
+    address: PciAddress
     vendor: Annotated[str, "0x1002: AMD. 0x10de: NVIDIA."]
     device: Annotated[str, "the vendor's number of the kind of device"]
     driver: Annotated[Text | None, "the driver that has it; null where none does"]
@@ -863,7 +864,7 @@ class LogLine(TypedDict):
     """What a line of a log says of a device."""
 
     kind: LogKind
-    pci_address: Text | None
+    pci_address: PciAddress | None
     text: Text
     row: NotRequired[
         Annotated[

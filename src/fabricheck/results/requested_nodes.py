@@ -15,6 +15,7 @@ from pydantic import AwareDatetime, BeforeValidator, Field
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.forms import NodeName
 from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.text import moment
 from fabricheck.core.whole_files import write_whole
@@ -89,7 +90,7 @@ class RequestedNodes(StrictModel):
     chosen: tuple[str, ...] = ()
     started: Moment
     job: str | None = None
-    nodes: dict[str, RequestedNode] = Field(min_length=1)
+    nodes: dict[NodeName, RequestedNode] = Field(min_length=1)
     network: RequestedNode | None = None
     network_only: bool = False
     path: Path | None = Field(default=None, exclude=True)

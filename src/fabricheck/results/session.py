@@ -19,10 +19,19 @@ from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, NamedTuple
 
-from pydantic import AliasPath, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import (
+    AfterValidator,
+    AliasPath,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+    ValidationError,
+)
 
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.forms import NodeName, Word, is_node_name
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.nodelists import folded
@@ -129,6 +138,18 @@ EXCEPTIONS: Mapping[Failure, str] = {
 _FAILURES = {name: failure for failure, name in EXCEPTIONS.items()}
 
 
+#: The suffix that ReFrame adds to a check made once for each node (--distribute).
+_DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
+
+
+def _with_node_names(display_name: str) -> str:
+    """Return the name of a check; refuse the name of a node in it that has not the form of one."""
+    for found in _DISTRIBUTED.finditer(display_name):
+        if found["what"] == ".nid" and not is_node_name(found["value"]):
+            raise ValueError("its node is not the name of one")
+    return display_name
+
+
 class TestCase(_Section):
     """One check in one partition and environment, in one run.
 
@@ -142,10 +163,10 @@ class TestCase(_Section):
 
     __test__ = False
 
-    environ: str
-    partition: str
-    system: str
-    display_name: str
+    environ: Word
+    partition: Word
+    system: Word
+    display_name: Annotated[str, AfterValidator(_with_node_names)]
     result: str
     tags: list[str]
     unique_name: str = ""
@@ -155,7 +176,7 @@ class TestCase(_Section):
     outputdir: str | None = None
     stagedir: str | None = None
     scheduler: str | None = None
-    job_nodelist: list[str] | str | None = None
+    job_nodelist: list[NodeName] | str | None = None
     # ReFrame writes an attribute that it could not read as "<undefined>".
     job_exitcode: int | str | None = None
     exception: str | None = Field(None, validation_alias=AliasPath("fail_info", "exc_type"))
@@ -172,8 +193,8 @@ class SessionInfo(_Section):
     sentences about what is missing.
     """
 
-    uuid: str
-    hostname: str
+    uuid: Word
+    hostname: NodeName
     time_start_unix: _Time
     time_end_unix: _Time
     data_version: str | None = None
@@ -264,9 +285,6 @@ UNREPORTED = "unknown"
 
 #: The suffix that ReFrame adds to a check repeated in one session (--repeat).
 REPETITION = re.compile(r" %\S*repeat_no=(?P<number>\d+)")
-
-#: The suffix that ReFrame adds to a check made once for each node (--distribute).
-_DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
 
 #: The name of a session's log in our settings.
 _LOG = re.compile(r"reframe-(?P<stamp>.+)\.log")
@@ -454,7 +472,7 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         id=path.stem,
         uuid=info.uuid,
         report=path,
-        hostname=printable(info.hostname),
+        hostname=info.hostname,
         start=info.time_start_unix,
         end=info.time_end_unix,
         cases=tuple(_cases(report, results, node)),
@@ -510,9 +528,9 @@ def _case(entry: TestCase, info: SessionInfo, results: Path, node: str | None = 
         reason = reason.removeprefix(f"{failure.replace('-', ' ')} error: ")
     return Case(
         name=_DISTRIBUTED.sub("", name),
-        system=printable(entry.system),
-        partition=printable(entry.partition),
-        environ=printable(entry.environ),
+        system=entry.system,
+        partition=entry.partition,
+        environ=entry.environ,
         result=printable(entry.result),
         reason=None if reason is None else printable(reason),
         tags=frozenset(entry.tags),
@@ -539,7 +557,7 @@ def _node(entry: TestCase, name: str) -> str | None:
     for found in _DISTRIBUTED.finditer(name):
         if found["what"] == ".nid":
             return found["value"]
-    return folded(map(printable, nodes)) if nodes else None
+    return folded(nodes) if nodes else None
 
 
 def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]:
