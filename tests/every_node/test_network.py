@@ -8,6 +8,7 @@ import time
 
 import pytest
 
+from fabricheck.core.errors import UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 from fabricheck.rfm import host
@@ -77,6 +78,25 @@ def test_the_site_is_that_of_the_machine(tmp_path, monkeypatch):
     partitions.read_site.cache_clear()
     assert not driver.is_joined([])
     assert driver.is_joined(["--system=dardel"])
+
+
+def test_a_run_on_a_node_without_a_site_is_refused_before_its_sessions(monkeypatch):
+    monkeypatch.delenv("RFM_SYSTEM", raising=False)
+    monkeypatch.delenv(sites.VARIABLE, raising=False)
+    monkeypatch.setattr(host, "system_name", lambda: "x0001")
+    monkeypatch.setattr(host, "full_system_name", lambda: "x0001.example.org")
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "x[0001-0002]")
+    monkeypatch.setenv("SLURMD_NODENAME", "x0001")
+    with pytest.raises(UsageError, match=r"matches 'x0001' or 'x0001\.example\.org': choose"):
+        driver.require_site(["-t", "smoke"])
+    driver.require_site(["--system=local:sim-mi250x"])
+    # Under salloc the nodes may have other names than this machine.
+    monkeypatch.setenv("SLURMD_NODENAME", "login1")
+    driver.require_site(["-t", "smoke"])
+    monkeypatch.setenv("SLURMD_NODENAME", "x0001")
+    monkeypatch.setattr(host, "system_name", lambda: "nid005001")
+    driver.require_site(["-t", "smoke"])
 
 
 def test_one_node_has_no_network(tmp_path):

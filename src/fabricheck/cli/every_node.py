@@ -106,6 +106,7 @@ def every_node(
         raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
     results = host.results_folder(default)
     chosen = tuple(arguments or CHOSEN)
+    driver.require_site(chosen)
     if stage is None:
         stage = len(found.nodes) > staging.FEW_NODES
     if network_only:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import os
 import signal
 import statistics
 import subprocess
@@ -23,7 +24,7 @@ from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.rfm import host
+from fabricheck.rfm import host, slurm
 from fabricheck.run.every_node import session, staging
 from fabricheck.run.every_node.session import Allocation, NodeSession
 from fabricheck.site import partitions, sets, sites
@@ -403,6 +404,24 @@ def network_arguments(given: Sequence[str]) -> list[str]:
     return [*sets.without_choice(given), *requested_nodes.CHOSEN_OF_NETWORK]
 
 
+def require_site(given: Sequence[str]) -> None:
+    """Refuse a run whose sessions would all be refused, as no site file is for their nodes.
+
+    Only on a node of the allocation: a login node may have a name of another kind.
+
+    :param given: ReFrame's arguments.
+    :raises FabricheckError: as `fabricheck.site.sites.of_this_machine`.
+    """
+    system, _ = sites.selected(given)
+    if not system and slurm.is_inside(os.environ):
+        _system_here()
+
+
+def _system_here() -> str:
+    folders = sites.folders()
+    return sites.of_this_machine(host.system_name(), host.full_system_name, *folders).system
+
+
 def is_joined(given: Sequence[str]) -> bool:
     """Whether the site names a fabric that joins the nodes of a partition that sessions measure.
 
@@ -412,10 +431,7 @@ def is_joined(given: Sequence[str]) -> bool:
     if not system:
         # Where it is refused, the sessions were, and said so.
         with contextlib.suppress(FabricheckError):
-            matched = sites.of_this_machine(
-                host.system_name(), host.full_system_name, *sites.folders()
-            )
-            system = matched.system
+            system = _system_here()
     return any(
         "several_nodes" in partition.get("features", [])
         for name, partition in partitions.named(partitions.read_site(system)[0])
