@@ -44,6 +44,14 @@ def jobs(pipeline):
     }
 
 
+def test_images_are_named_by_their_digest():
+    """A tag can be another image tomorrow."""
+    images = re.findall(r"^\s*image: (.*)$", (ROOT / ".gitlab-ci.yml").read_text(), re.MULTILINE)
+    assert images
+    for image in images:
+        assert re.fullmatch(r"[a-z-]+:[a-z]+@sha256:[0-9a-f]{64}", image)
+
+
 def schema_faults(*files):
     command = ["check-jsonschema", "--builtin-schema", "vendor.gitlab-ci", *map(str, files)]
     return subprocess.run(command, capture_output=True, text=True, check=False)
