@@ -75,6 +75,17 @@ def test_process_of_which_nothing_is_shown_has_its_number():
     ]
 
 
+def test_what_a_user_calls_a_process_controls_no_terminal():
+    """ReFrame prints these sentences when a check fails."""
+    name, shown = "a\x1b]0;b\x07\nc", "a\\x1b]0;b\\x07\\nc"
+    found = document([device(0, processes=[factories.process(command=name)])])
+    assert f"rocess 4711 ({shown} of user ada) used device 0" in said(state.disturbances(found))[0]
+    others = factories.host_use(15.8, loops=1)
+    others["processes"][0]["command"] = name
+    (sentence,) = said(state.disturbances(document(others=others)))
+    assert f"{shown} of user root" in sentence and "\x1b" not in sentence
+
+
 def test_busy_host_is_told_with_who_it_is():
     built = document(others=factories.host_use(15.8, loops=5))
     assert said(state.disturbances(built)) == [

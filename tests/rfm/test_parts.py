@@ -174,6 +174,12 @@ def test_a_member_that_is_absent_is_no_value():
         evaluate(document(*THREE), metric, {"device": [0]})
 
 
+def test_a_message_of_a_document_controls_no_terminal():
+    document = {"outcome": {"message": "bad \x1b[2J\x9b2J"}}
+    job = SimpleNamespace(exitcode=4, state="COMPLETED", nodelist=["n1"], pin_nodes=None)
+    assert str(on_partition.of_end(job, "stream", document)).endswith(": bad \\x1b[2J\\x9b2J")
+
+
 def ended(code=0, state=None, nodes=(), awaited=()):
     return SimpleNamespace(exitcode=code, state=state, nodelist=nodes, pin_nodes=awaited)
 

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, Protocol, TypeVar, cast
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import cut, enumerated, listed, numbered
-from fabricheck.core.text import capitalized, count, printable
+from fabricheck.core.text import capitalized, count, printable, printable_line
 from fabricheck.core.vocabulary import LogKind, Throttle
 from fabricheck.results import log_lines
 from fabricheck.results.model import (
@@ -150,7 +150,7 @@ class Use(Cause):
         # A process of another container shows neither.
         parts = [self.command or "", f"of user {self.user}" if self.user else ""]
         who = " ".join(part for part in parts if part)
-        return f" ({who})" if who else ""
+        return f" ({printable_line(who)})" if who else ""
 
     def with_(self, other: Use) -> Use:
         """Combine devices and times."""
@@ -204,6 +204,7 @@ class BusyHost(Cause):
             return ""
         (command, user), own = max(alike.items(), key=lambda process: sum(process[1]))
         who = f"{command or 'an unknown command'}{f' of user {user}' if user else ''}"
+        who = printable_line(who)  # ReFrame prints what a user calls a process
         many, cores = len(own), sum(own)
         how = "1 process" if many == 1 else f"{many} processes"
         # Only a few processes are recorded: the one that used most is not always among them.

@@ -22,7 +22,7 @@ from typing import Any
 import reframe as rfm
 import reframe.utility.sanity as sn
 from reframe.core.builtins import run_after, run_before, sanity_function, variable, xfail
-from reframe.core.exceptions import PerformanceError, PipelineError, SanityError
+from reframe.core.exceptions import PerformanceError, PipelineError
 
 from fabricheck.core.amounts import number
 from fabricheck.core.errors import FabricheckError
@@ -385,7 +385,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         try:
             document = load(Path(self.stagedir) / RESULT)
         except FabricheckError as error:
-            raise SanityError(f"{self.program} left no usable result: {error}") from None
+            raise failed(None, f"{self.program} left no usable result: {error}") from None
         faults = list(acceptance.faults(document, self.requested()))
         figures = []
         # A run that ended early, on other devices or with a wrong setting, has no value to judge.
@@ -439,7 +439,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         wrong_runtime = list(acceptance.runtime_faults(document, self.requested()))
         if wrong_runtime:
             # Another folder of programs than meant: its devices say nothing about the node's.
-            raise SanityError("\n".join(wrong_runtime))
+            raise failed(None, "\n".join(wrong_runtime))
         other_devices = list(acceptance.device_faults(document, self.requested().architectures))
         stated = self.device_count if other_devices else None
         why = (

@@ -17,7 +17,7 @@ from typing import Any
 import reframe as rfm
 from reframe.core.backends import getlauncher
 from reframe.core.builtins import run_after, run_before, sanity_function, variable
-from reframe.core.exceptions import BuildError, PipelineError, SanityError
+from reframe.core.exceptions import BuildError, PipelineError
 
 import fabricheck
 from fabricheck.core import checkout
@@ -28,7 +28,7 @@ from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import acceptance, launchers
 from fabricheck.rfm.findings import misplaced
-from fabricheck.rfm.on_partition import OnPartition
+from fabricheck.rfm.on_partition import OnPartition, failed
 from fabricheck.site import software
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
 
@@ -262,7 +262,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
                 continue
             faults += self._faults(document, program, arguments)
         if faults:
-            raise SanityError("\n".join(first_of(faults)))
+            raise failed(None, "\n".join(first_of(faults)))
         return True
 
     def _faults(

@@ -19,6 +19,7 @@ from reframe.core.exceptions import PipelineError, SanityError
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.processes import signal_of
 from fabricheck.core.show import listed
+from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, EXIT_MEANING
 from fabricheck.node import load as load_node
 from fabricheck.results.document import load
@@ -46,7 +47,11 @@ _CLASSES: dict[Failure, type[SanityError]] = {
 
 
 def failed(failure: Failure | None, sentence: str) -> SanityError:
-    """Return the exception of a check that failed; None where no rule is its own."""
+    """Return the exception of a check that failed; None where no rule is its own.
+
+    ReFrame prints the sentence, which may have texts of a document or of a tool.
+    """
+    sentence = printable(sentence)
     return SanityError(sentence) if failure is None else _CLASSES[failure](sentence)
 
 
