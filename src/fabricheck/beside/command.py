@@ -11,6 +11,7 @@ from fabricheck.beside import record as rounds
 from fabricheck.beside import table
 from fabricheck.cli import commands, output
 from fabricheck.core import whole_files
+from fabricheck.core.text import printable
 
 
 @commands.command("beside rounds")
@@ -84,7 +85,7 @@ def table_command(
     """
     text = table.section(table.read_all(folders))
     if page is None:
-        typer.echo(text, nl=False)
+        print(printable(text), end="")
         return
     whole_files.rewrite_block(page, {table.BLOCK: f"\n{text}\n"})
     output.note(f"wrote {page}")

@@ -15,6 +15,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import listed
+from fabricheck.core.text import printable_line
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import format_cores
 from fabricheck.node.loading import OF_DRIVER, from_content
@@ -63,7 +64,7 @@ def drafted(report: Reported, name: str) -> str:
     content = _draft(report, name)
     from_content(content, "", Path(f"{name}.yaml"))
     body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
-    return _HEADER.format(origin=report.origin) + body
+    return _HEADER.format(origin=printable_line(report.origin)) + body
 
 
 def write_draft(text: str, path: Path) -> Path:
