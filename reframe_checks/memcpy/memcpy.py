@@ -159,7 +159,8 @@ class memcpy_small(CopyCheck):
     valid_systems = ["+devices +several_devices +peers"]
     memory = ("pinned",)
     operations = ("h2d-latency", "d2h-latency", "h2d", "d2h")
-    arguments = ("--max-samples", "15", "--series-time", "0.5")
+    # Some hundred series of copies that take microseconds.
+    arguments = ("--max-samples", "15", "--batch-time", "0.001")
     metrics = tuple(
         small(operation, size) for operation in ("h2d", "d2h") for size in (None, *SMALL_COPIES)
     )
@@ -178,7 +179,7 @@ class memcpy_again(CopyCheck):
     valid_systems = ["+devices +peers"]
     memory = ("pinned",)
     operations = ("h2d", "d2h")
-    arguments = ("--max-samples", "15", "--series-time", "0.5")
+    arguments = ("--max-samples", "7")
     repeats = "memcpy_near"
     metrics = tuple(
         relative.of_first(copies(operation, "pinned", "near", "worst"))

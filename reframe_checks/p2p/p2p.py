@@ -155,7 +155,8 @@ class p2p_small(PairCheck):
     descr = "Peer copies of 64 KiB to 4 MiB by copy engine, all pairs (E7)"
     tags = {"E7", "node", "full"}
     operations = {"engine": ("single", "GB/s")}
-    arguments = ("--max-samples", "15", "--series-time", "0.5")
+    # Some hundred series of copies that take microseconds.
+    arguments = ("--max-samples", "15", "--batch-time", "0.001")
     env_vars = ENGINES_ON
 
     def program_arguments(self):
@@ -283,7 +284,7 @@ class p2p_one_to_many(PairCheck):
             for way in ("from", "to"):
                 pairs = ",".join(f"{a}-{b}" for a, b in self.pairs(device, way))
                 sets += ["--together", pairs]
-        return [*sets, *super().program_arguments()]
+        return [*sets, *super().program_arguments(), "--max-samples", "15"]
 
     def alike(self):
         """Return the devices with equally wide links where there are several, by these widths.

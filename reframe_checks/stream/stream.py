@@ -98,7 +98,7 @@ class stream_again(StreamCheck):
     repeats = "stream_local"
     arguments = (
         *("--devices", "each", "--kernels", "copy", "--sizes", "{array_bytes}"),
-        *("--max-samples", "15", "--series-time", "0.5"),
+        *("--max-samples", "7"),
     )
     metrics = (
         relative.of_first(

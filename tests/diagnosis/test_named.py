@@ -230,3 +230,26 @@ def test_few_blocks_are_no_evidence_of_a_path():
     for series, count in (([few], 0), ([few, factories.series([150.0] * 7, **pair)], 1)):
         found = transfers({"p2p_blocks": factories.document(series=series)}, None)
         assert [one.series.get("grid") for one in found.values()] == [None] * count
+
+
+def test_a_diagnosis_that_other_measurements_contradict_is_unsure():
+    # Copies of two devices are slow, and of four devices both look like all.
+    node = planted.Node("a100-booster")
+    slow = [Fault(component(node, "host link of device 1"), 0.53),
+            Fault(component(node, "copy engines of device 3"), 0.63)]  # fmt: skip
+    found = diagnose(node.sample(random.Random(SEED), slow), node.node)
+    assert names(found) == [{"copy engines of all devices"}]
+    assert found.unsure and found.doubts == ["contradicted"]
+    assert found.sentence.startswith(
+        "Unsure, since other measurements contradict it; perhaps copy engines of all devices down"
+    )
+
+
+def test_a_diagnosis_of_few_of_the_missed_limits_is_unsure(mi250x):
+    session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "HBM of device 3"), 0.9)])
+    sure = diagnose(session, mi250x.node)
+    assert not sure.unsure and sure.doubts == []
+    # As many again that no series decided, and two more.
+    session.misses += [Miss("rccl", f"metric {number}") for number in range(sure.misses + 2)]
+    found = diagnose(session, mi250x.node)
+    assert found.doubts == ["unexplained"] and "perhaps HBM of device 3" in found.sentence

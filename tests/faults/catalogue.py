@@ -79,10 +79,9 @@ LINKS = (
                 resource("copy engine of copies device0-device6", delay_us=10.74)),
         Must(PERF, ["0-6"], without=["6-0"], diagnosis="latency of copies 0-6")),
     Row(8, "bandwidth of one pair collapses at 1 to 16 MiB only", "S",
-        Session(["p2p_scan"], ["p2p_kernel"],
+        Session(["p2p_small"], ["p2p_kernel"],
                 slow(*link(0, 6), factor=0.1, bytes=[MIB, 16 * MIB])),
-        Must(PERF, ["0-6", "MiB"]),
-        not_yet="a scan is judged at its largest size only"),
+        Must(PERF, ["0-6"], diagnosis="link 0-6")),
     Row(8, "the same, where messages of such a size are judged", "S",
         Session(["mpi_pairs", "mpi_collectives", "p2p_kernel", "p2p_engine"], ["stream_local"],
                 slow(*link(0, 6), factor=0.1, bytes=[MIB, 16 * MIB])),
@@ -112,6 +111,44 @@ LINKS = (
                 resource("copy engine of copies device0-device6", hangs=True),
                 wrapped={"p2p": sooner()}),
         Must(INCOMPLETE, ["time limit", "engine", "device 0 to 6"])),
+)  # fmt: skip
+
+#: What a session measures first, and again at its end.
+AGAIN = ("stream_local", "stream_again", "p2p_kernel", "p2p_again")
+
+#: What only small copies, several transfers of a device at once, or the end of a session show.
+SMALL = (
+    Row(65, "copies from the host to one device start 20 us later", "S",
+        Session(["memcpy_small"], ["memcpy_near"], resource("host link to device5", delay_us=20)),
+        Must(PERF, ["device 5"], diagnosis="latency of host copies to device 5")),
+    Row(66, "bandwidth of host copies of one device collapses below 1 MiB only", "S",
+        Session(["memcpy_small"], ["memcpy_near"],
+                slow("host link * device5", factor=0.1, bytes=[4 << 10, MIB - 1])),
+        Must(PERF, ["device 5"], diagnosis="host link of device 5")),
+    Row(67, "bandwidth of one pair collapses below 1 MiB only", "S",
+        Session(["p2p_small"], ["p2p_engine"],
+                slow(*link(0, 6), factor=0.1, bytes=[4 << 10, MIB - 1])),
+        Must(PERF, ["0-6"], diagnosis="link 0-6")),
+    Row(68, "what a device sends to several others at once has the rate of one link", "S",
+        Session(["p2p_one_to_many"], ["p2p_kernel", "p2p_engine"],
+                resource("link 3-2", "link 3-1", "link 3-7", take_turns=True)),
+        Must(PERF, ["3-2"], diagnosis="transfers at once from device 3")),
+    Row(68, "what several devices send to one at once has the rate of one link", "S",
+        Session(["p2p_one_to_many"], ["p2p_kernel", "p2p_engine"],
+                resource("link 2-3", "link 1-3", "link 7-3", take_turns=True)),
+        Must(PERF, ["2-3"], diagnosis="transfers at once to device 3")),
+    Row(69, "memory of one device becomes 30 % slow while the session runs", "S",
+        Session(["stream_again"], ["stream_local"], slow("memory of device3", factor=0.7),
+                during=["stream_again"]),
+        Must(PERF, ["device 3"], diagnosis="HBM of device 3"), quick=True),
+    Row(69, "host link of one device becomes 30 % slow while the session runs", "S",
+        Session(["memcpy_again"], ["memcpy_near", *AGAIN], slow("host link * device5", factor=0.7),
+                during=["memcpy_again"]),
+        Must(PERF, ["device 5"], diagnosis="host link of device 5")),
+    Row(69, "a link becomes 50 % slow while the session runs", "S",
+        Session(["p2p_again"], ["p2p_kernel"], slow(*link(0, 6), factor=0.5),
+                during=["p2p_again"]),
+        Must(PERF, ["0-6"], diagnosis="link 0-6")),
 )  # fmt: skip
 
 MEMORY = (
@@ -401,7 +438,7 @@ EVIDENCE = (
 
 ROWS: Sequence[Row] = tuple(
     sorted(
-        (*LINKS, *MEMORY, *RANKS, *WRONG, *STATE, *ENDS, *FLEET, *TIME, *EVIDENCE),
+        (*LINKS, *SMALL, *MEMORY, *RANKS, *WRONG, *STATE, *ENDS, *FLEET, *TIME, *EVIDENCE),
         key=lambda row: row.number,
     )
 )

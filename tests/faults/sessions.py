@@ -36,8 +36,8 @@ class Said:
     status: the verdict's, or that of what looks at several nodes.
     sentences: with the status that each alone would make of the node.
     failed: the checks of the sentences. passed: those that passed. diagnosis: the sentence of the
-    diagnosis. diagnosed: of each component of it the names of those that explain as much. drained:
-    the nodes with a live line for the scheduler.
+    diagnosis. diagnosed: of each component of it the names of those that explain as much; none
+    where it is unsure. drained: the nodes with a live line for the scheduler.
     """
 
     status: str
@@ -88,6 +88,7 @@ class Session:
     checks: those that concern it; none for those of the set node. others: those that must pass
         all the same.
     overlay: what changes the simulated node, as in a file of `config/nodes/overlays`.
+    during: the checks during which it does; all by default.
     wrapped: the text of a shell script in the place of a program or a launcher, where $real is it
         and $tests the folder of the tests.
     variables: of the environment of the session.
@@ -99,10 +100,12 @@ class Session:
     wrapped: Mapping[str, str] = field(default_factory=dict)
     variables: Mapping[str, str] = field(default_factory=dict)
     system: str = SIMULATED
+    during: Sequence[str] = ()
 
     def __str__(self) -> str:
         """Say how the fault is made."""
         parts = [f"overlay `{_flow(self.overlay)}`"] if self.overlay else []
+        parts += [f"during {', '.join(self.during)}"] if self.during else []
         parts += [f"`{name}` is `{text.strip()}`" for name, text in self.wrapped.items()]
         parts += [f"`{name}={value}`" for name, value in self.variables.items()]
         return "; ".join(parts)
@@ -134,7 +137,8 @@ class Session:
             overlay = folder / "overlay.yaml"
             about = {"name": "a fault", "description": "A fault of the catalogue."}
             overlay.write_text(yaml.safe_dump(about | dict(self.overlay)))
-            changed = ["-S", f"overlay={overlay}"]
+            variables = [f"{check}.overlay" for check in self.during] or ["overlay"]
+            changed = [part for name in variables for part in ("-S", f"{name}={overlay}")]
         path, programs = self._programs(folder)
         inherited = {k: v for k, v in os.environ.items() if not k.startswith(_VARIABLES)}
         return {
@@ -202,7 +206,7 @@ def said(found: NodeVerdict, results: Path) -> Said:
         sorted(_passed(results)),
         told.sentence if told is not None else "",
         [[each.label for each in (one.component, *one.equals)] for one in told.degraded]
-        if told is not None
+        if told is not None and not told.unsure
         else [],
         [found.node] if found.drain is not None and found.drain.live else [],
     )

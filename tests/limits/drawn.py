@@ -208,10 +208,10 @@ def chosen_once() -> Iterator[None]:
     # The document and the metric are kept as well: no other one then has the same identity.
     kept: dict[tuple[int, int], tuple[Any, metrics.Metric, Any]] = {}
 
-    def series_of(document: Any, metric: metrics.Metric, *how: Any) -> Any:
+    def series_of(document: Any, metric: metrics.Metric, *how: Any, **more: Any) -> Any:
         key = (id(document), id(metric))
         if key not in kept:
-            kept[key] = (document, metric, chosen(document, metric, *how))
+            kept[key] = (document, metric, chosen(document, metric, *how, **more))
         return kept[key][2]
 
     chosen = metrics.series_of

@@ -6,7 +6,9 @@ import pytest
 
 import factories
 from fabricheck.report import contents
+from fabricheck.report.page import render
 from fabricheck.results import reading
+from fabricheck.site import sets
 from report_sessions import judged, write
 
 WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
@@ -180,3 +182,17 @@ def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
         missed = ["memcpy_near"] if status == "INCOMPLETE" else []
         assert found.verdict.checks.missing == missed
         assert [one[0].rule for one in found.failures] == ["missing"] * len(missed)
+
+
+def test_the_page_names_what_its_set_does_not_see(results_folder):
+    path = factories.session(results_folder, [factories.case()])
+    write(results_folder, "stream_local", factories.document())
+    assert of_page(reading.read()).unseen == ""  # of some checks nothing is known
+    report = json.loads(path.read_text())
+    report["session_info"]["cmdline"] = "reframe --system=local:host --mode=node -r"
+    path.write_text(json.dumps(report))
+    part = of_page(reading.read())
+    assert part.verdict.set == "node"
+    assert part.unseen == sets.known()["node"].not_
+    page = render(contents.page_contents(reading.read()))
+    assert f"<li>Not seen by the set node: {part.unseen}.</li>" in page

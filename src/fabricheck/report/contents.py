@@ -29,7 +29,7 @@ from fabricheck.report.rendering import added_sections
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import NO_REPORT, Results, slug
-from fabricheck.site import partitions
+from fabricheck.site import partitions, sets
 
 #: The most partitions with sections of their own, if several nodes are shown and none are chosen.
 MOST_IN_FULL = 4
@@ -54,6 +54,12 @@ class Part(findings.Partition):
     def kind(self) -> str:
         """The kind of its numbers: measured, simulated, or none if there are none."""
         return self.observed.kind if self.observed.documents else "no results"
+
+    @property
+    def unseen(self) -> str:
+        """What a passed session of its set does not show; empty where it ran no whole set."""
+        known = sets.known().get(self.verdict.set or "")
+        return known.not_ if known is not None else ""
 
     @property
     def limited(self) -> list[Reference]:

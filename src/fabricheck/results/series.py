@@ -140,7 +140,7 @@ def kind_of(series: Series, direct: bool = True) -> str:
         direct=direct,
         between_nodes=series["experiment"] == BETWEEN_NODES,
         both=series["operation"] == "bandwidth-both",
-        several=_is_one_of_several(series),
+        several=several_at_once(series),
         size=series["bytes"],
     )
 
@@ -163,12 +163,12 @@ def device_pair(series: Series) -> list[int]:
     """
     ends = (series["source"]["device"], series["destination"]["device"])
     known = [end for end in ends if end is not None]
-    if len({*known}) == 2 and (series["engine"] == "mpi" or _is_one_of_several(series)):
+    if len({*known}) == 2 and (series["engine"] == "mpi" or several_at_once(series)):
         return known
     return series["device_set"]
 
 
-def _is_one_of_several(series: Series) -> bool:
+def several_at_once(series: Series) -> bool:
     """Whether it is the share of one of several pairs, not of one of both directions of a pair."""
     return series["role"] == "share" and len(series["device_set"]) > 2
 

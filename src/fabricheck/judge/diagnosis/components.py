@@ -16,7 +16,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COLLECTIVES
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
-from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST, Candidate
+from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST, Candidate, Touch
 from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
@@ -29,6 +29,10 @@ _LATENCIES: tuple[ResourceKind, ...] = (
     "latency of messages {0.number}-{1.number}",
     "latency of link {0.number}-{1.number}",
 )
+_HOST_LATENCIES: tuple[ResourceKind, ...] = (
+    "latency of host copies to {1}",
+    "latency of host copies from {0}",
+)
 _PAIR: ResourceKind = "pair {0.number}-{1.number}"
 _COPIES: ResourceKind = "copy engine of copies {0}-{1}"
 _KERNELS: tuple[ResourceKind, ...] = ("kernels of {0}", "accesses of kernels of {0} to {1}")
@@ -40,7 +44,9 @@ _HOST_ACCESSES: tuple[ResourceKind, ...] = (
 #: The kinds of resources that are slower where a component is degraded, all by the same factor. A
 #: device has all that begins or ends at it, but for latencies.
 RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
-    "device": tuple(arg for arg in get_args(ResourceKind) if arg not in (*_LATENCIES, _PAIR)),
+    "device": tuple(
+        arg for arg in get_args(ResourceKind) if arg not in (*_LATENCIES, *_HOST_LATENCIES, _PAIR)
+    ),
     "pair": (_PAIR,),
     "package": (*_KERNELS, "memory of {0}"),
     "hbm": ("memory of {0}",),
@@ -62,6 +68,8 @@ RESOURCES: Mapping[ComponentKind, tuple[ResourceKind, ...]] = {
     "latency_of_copies": _LATENCIES[:1],
     "latency_of_messages": _LATENCIES[1:2],
     "latency_of_link": _LATENCIES[2:],
+    "latency_of_host_copies": _HOST_LATENCIES,
+    "transfers_at_once": ("transfers at once from {0}", "transfers at once to {1}"),
     "ddr": ("memory of {0}",),
     "numa_connection": ("interconnect {0}-{1}",),
     "mpi": ("{0.number} of mpi",),
@@ -92,6 +100,12 @@ _COMPONENTS: Mapping[str, tuple[tuple[ComponentKind, Direction | None], ...]] = 
         ("device", None),
         ("latency_of_copies", "from"),
         ("latency_of_messages", None),
+        ("latency_of_host_copies", "to"),
+        ("latency_of_host_copies", "from"),
+        ("latency_of_host_copies", None),
+        ("transfers_at_once", "from"),
+        ("transfers_at_once", "to"),
+        ("transfers_at_once", None),
     ),
     "package": (("package", None),),
     "link, one way": (("link", "one-way"),),
@@ -119,6 +133,8 @@ _COMPONENTS: Mapping[str, tuple[tuple[ComponentKind, Direction | None], ...]] = 
         ("messages", None),
         ("latency_of_copies", None),
         ("latency_of_messages", None),
+        ("latency_of_host_copies", None),
+        ("transfers_at_once", None),
     ),
 }
 
@@ -234,28 +250,36 @@ def touching(
         if resources.keys().isdisjoint(its):
             continue
         uses = [(number, name) for name in its for number in passing[name]]
-        touched = _touched((number, measured[number].slack[name]) for number, name in uses)
+        touched = _touched(
+            Touch(number, measured[number].slack[name], measured[number].share.get(name, 1.0))
+            for number, name in uses
+        )
         yield replace(candidate, touched=touched)
         loose = _touched(
-            (number, (measured[number].loose or measured[number].slack)[name])
+            Touch(
+                number,
+                (measured[number].loose or measured[number].slack)[name],
+                measured[number].share.get(name, 1.0),
+            )
             for number, name in uses
         )
         if loose != touched:
             yield replace(candidate, touched=loose)
         if candidate.component.kind in OF_SIZES:
             # It may be slower for transfers of some sizes, if others are not slow.
-            sizes = {number: measured[number].series["bytes"] for number, _ in touched}
+            sizes = {each.number: measured[each.number].series["bytes"] for each in touched}
             slow = [sizes[number] for number in sizes if number in concerned]
             known = (min(slow), max(slow))
-            of_sizes = [each for each in touched if known[0] <= sizes[each[0]] <= known[1]]
+            of_sizes = [each for each in touched if known[0] <= sizes[each.number] <= known[1]]
             if len(of_sizes) < len(touched):
                 yield replace(candidate, touched=of_sizes, sizes=known, cost=FURTHER_GAIN)
 
 
-def _touched(slacks: Iterable[tuple[int, float]]) -> list[tuple[int, float]]:
-    """Return the indices of transfers, each with its least slack, the least first."""
-    least = [(number, min(its)) for number, its in grouped(slacks).items()]
-    return sorted(least, key=lambda each: each[1])
+def _touched(touches: Iterable[Touch]) -> list[Touch]:
+    """Return each transfer once, by its least slack, the least first."""
+    by_transfer = grouped((touch.number, touch) for touch in touches)
+    least = [min(its, key=lambda touch: touch.slack) for its in by_transfer.values()]
+    return sorted(least, key=lambda touch: touch.slack)
 
 
 def _wirings(
@@ -300,7 +324,8 @@ def _wirings(
         changed = _changed(node, other)
         devices = ids if kind != "numa_rotated" else ()
         cost = _cost(changed, told) if topologies else 0.0
-        yield Candidate(component, devices, [*logs.items()], cost, places=changed)
+        touched = [Touch(number, log) for number, log in logs.items()]
+        yield Candidate(component, devices, touched, cost, places=changed)
 
 
 def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:

@@ -34,6 +34,8 @@ ComponentKind = Literal[
     "latency_of_copies",
     "latency_of_messages",
     "latency_of_link",
+    "latency_of_host_copies",
+    "transfers_at_once",
     "ddr",
     "numa_connection",
     "mpi",
@@ -94,6 +96,14 @@ _LABELS: Mapping[ComponentKind, Mapping[str | int | None, str]] = {
         2: "latency of messages {a}-{b}",
     },
     "latency_of_link": {2: "latency of link {a}-{b}"},
+    "latency_of_host_copies": {
+        0: "latency of all host copies",
+        1: "latency of host copies {way} device {a}",
+    },
+    "transfers_at_once": {
+        0: "transfers at once of all devices",
+        1: "transfers at once {way} device {a}",
+    },
     "ddr": {0: "DDR of all NUMA domains", 1: "DDR of NUMA domain {a}"},
     "numa_connection": {2: "connection of NUMA domains {a} to {b}"},
     "mpi": {0: "{operation} of MPI"},
@@ -135,7 +145,7 @@ class Component(StrictModel):
     @property
     def is_latency(self) -> bool:
         """Whether it is slower by taking longer, not by less bandwidth."""
-        return self.kind in ("latency_of_copies", "latency_of_messages", "latency_of_link")
+        return self.kind.startswith("latency_of_")
 
 
 class Degraded(StrictModel):
@@ -180,6 +190,15 @@ class Degraded(StrictModel):
         return f"{self.loss_percent:.2g} %" + (f" only at {only}" if only else "")
 
 
+#: Why a diagnosis is unsure, and the words for it.
+Doubt = Literal["contradicted", "unexplained", "many"]
+_DOUBTS: Mapping[Doubt, str] = {
+    "contradicted": "other measurements contradict it",
+    "unexplained": "most missed limits stay unexplained",
+    "many": "so many components are seldom degraded at once",
+}
+
+
 class Diagnosis(StrictModel):
     """The explanation of a node's misses: its missed limits and its differences from the model."""
 
@@ -190,6 +209,11 @@ class Diagnosis(StrictModel):
     explained: int = Field(ge=0)
     degraded: list[Degraded]
     """The smallest set of components that explains them; empty where nothing does."""
+    unsure: bool = False
+    """Whether the components are only candidates."""
+    doubts: list[Doubt] = []
+    """Why it is unsure: other measurements contradict a component, most misses stay unexplained, or
+    more components would be degraded than is likely."""
     unexplained: list[str]
     """The misses that stay unexplained: check and metric."""
     lacking: list[str] = []
@@ -202,7 +226,11 @@ class Diagnosis(StrictModel):
             many = "the missed limit" if self.misses == 1 else f"any of {self.misses} missed limits"
             return f"No degraded component explains {many}."
         causes = "; ".join(_told(degraded) for degraded in self.degraded)
-        return f"{causes}: {self.explained} of {self.misses} missed limits."
+        explained = f"{self.explained} of {self.misses} missed limits"
+        if self.unsure:
+            why = listed(_DOUBTS[doubt] for doubt in self.doubts)
+            return f"Unsure, since {why}; perhaps {causes}: {explained}."
+        return f"{causes}: {explained}."
 
 
 def _told(degraded: Degraded) -> str:

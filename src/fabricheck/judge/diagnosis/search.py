@@ -13,6 +13,7 @@ import math
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import islice
+from typing import NamedTuple
 
 from fabricheck.core.grouping import grouped
 from fabricheck.judge.diagnosis.model import Component
@@ -66,13 +67,36 @@ class Evidence:
     group: Hashable
 
 
+class Touch(NamedTuple):
+    """What a component does to one transfer: how far a factor of its rate leaves the transfer's.
+
+    slack: the logarithm of how much faster the component is than the transfer needs. share: the
+    part of the transfer's time that it takes; less than all of it of a small copy, whose start
+    takes the rest.
+    """
+
+    number: int
+    slack: float
+    share: float = 1.0
+
+    def shift(self, log: float) -> float:
+        """Return the logarithm of the remaining rate of the transfer.
+
+        :param log: the logarithm of the component's factor.
+        """
+        slower = log + self.slack
+        if slower >= 0 or self.share == 1:
+            return slower
+        return -math.log1p(self.share * math.expm1(-slower))
+
+
 @dataclass(frozen=True, eq=False)
 class Candidate:
     """A component that can be degraded, or a wiring that the node may have in place of its model's.
 
     devices: those that it belongs to or joins; empty for a component that all share. touched: the
-    evidence that it touches, each with the slack there, the least first; of a wiring, with the
-    logarithm of the rate over the model's. cost: of supposing it, as that of a hypothesis. sizes:
+    evidence that it touches, the least slack first; the slack of a wiring is the logarithm of the
+    rate over the model's. cost: of supposing it, as that of a hypothesis. sizes:
     the least and the most bytes of the transfers that are slower, where others are not. places: the
     differences of a wiring from the model, as the node's tools would report them; None of a
     component.
@@ -80,7 +104,7 @@ class Candidate:
 
     component: Component
     devices: tuple[int, ...] = ()
-    touched: Sequence[tuple[int, float]] = ()
+    touched: Sequence[Touch] = ()
     cost: float = 0.0
     sizes: tuple[int, int] | None = None
     places: frozenset[Place] | None = None
@@ -90,7 +114,7 @@ class Candidate:
 
         :param log: the logarithm of its factor; 0 of a wiring, whose rates may be higher, too.
         """
-        own = ((number, log + slack) for number, slack in self.touched)
+        own = ((touch.number, touch.shift(log)) for touch in self.touched)
         lower = {number: min(shifts.get(number, shift), shift)
                  for number, shift in own if shift < 0 or self.places is not None}  # fmt: skip
         return {**shifts, **lower}
@@ -245,7 +269,7 @@ class Search:
                 continue
             touched = candidate.touched
 
-            def cost_of(log: float, touched: Sequence[tuple[int, float]] = touched) -> float:
+            def cost_of(log: float, touched: Sequence[Touch] = touched) -> float:
                 return self._with(start.shifts, sums, touched, log)
 
             base = start.cost + candidate.cost
@@ -263,7 +287,7 @@ class Search:
         self,
         start: Hypothesis,
         found: Hypothesis,
-        touched: Sequence[tuple[int, float]],
+        touched: Sequence[Touch],
         sums: Sequence[_Sums],
     ) -> bool:
         """Whether a component explains something beyond the transfers that the others touch.
@@ -273,7 +297,7 @@ class Search:
         """
         if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
             return True
-        beyond = [item for item in touched if item[0] not in start.shifts]
+        beyond = [touch for touch in touched if touch.number not in start.shifts]
         return self._with(start.shifts, sums, beyond, found.losses[-1].log) < -FURTHER_GAIN
 
     def _refined(self, found: Hypothesis) -> Hypothesis:
@@ -337,21 +361,23 @@ class Search:
         self,
         base: Mapping[int, float],
         sums: Sequence[_Sums],
-        touched: Sequence[tuple[int, float]],
+        touched: Sequence[Touch],
         log: float,
     ) -> float:
         """Return the cost of one more component relative to a base."""
         changes: dict[int, list[float]] = {}
         cost, error = 0.0, MODEL_ERROR**2
         healthy, distances = self._healthy, self._distance
-        for number, slack in touched:
+        for number, slack, share in touched:
             shift = log + slack
             if shift >= 0:
                 break
+            if share != 1:
+                shift = -math.log1p(share * math.expm1(-shift))
             old = base.get(number, 0.0)
             if shift >= old:
                 continue
-            # The variance is inlined: a diagnosis spends most of its time here.
+            # Shift and variance are inlined: a diagnosis spends most of its time here.
             after = 1 / (healthy[number] + error * (shift / (1 - shift)) ** 2)
             before = 1 / (self._variance(number, old) if old else healthy[number])
             was, now = distances[number] - old, distances[number] - shift

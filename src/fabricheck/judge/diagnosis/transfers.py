@@ -21,11 +21,11 @@ from fabricheck.node.platform import End, Resource, ResourceKind, routes
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.results.series import (
     BETWEEN_NODES,
-    SMALL_COPIES,
     at_once,
     device_pair,
     kernel_variant,
     kind_of,
+    several_at_once,
     transfer,
 )
 
@@ -35,6 +35,9 @@ _SLOWED = 0.02
 #: A transfer is limited by the narrowest peak on its route if it reaches at least this fraction of
 #: it.
 _LIMITED = 0.6
+
+#: The kind of resources that are links between devices.
+_LINK: ResourceKind = "link {0.number}-{1.number}"
 
 #: The kinds of resources that are copy engines, and those of pageable copies.
 _ENGINES: tuple[ResourceKind, ...] = (
@@ -59,7 +62,8 @@ Key = tuple[str, int]
 class Transfer:
     """One series: the resources it uses, and its rate by the node model.
 
-    slack: by resource. gbs: the rate of one array by the node model, in GB/s; None for a time, and
+    slack: by resource. share: by resource, the part of its time that it takes, where that is not
+    all of it. gbs: the rate of one array by the node model, in GB/s; None for a time, and
     where the model gives no rate. alike: the key that similar transfers share. kind: the name of
     its spread in the rules file.
     """
@@ -71,6 +75,24 @@ class Transfer:
     alike: Hashable
     kind: str
     loose: Mapping[Resource, float] = field(default_factory=dict)
+    share: Mapping[Resource, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Small:
+    """A copy whose start takes a good part of its time.
+
+    start: the latency that it has. start_us: by the node model; None where that does not state it.
+    """
+
+    start: Resource
+    start_us: float | None
+
+    def total_us(self, series: Series, gbs: float) -> float | None:
+        """Return its time by the node model, at a rate of its bytes; None where it is unknown."""
+        if self.start_us is None:
+            return None
+        return self.start_us + series["bytes"] / gbs / 1e3
 
 
 #: Simultaneous flows, and by series the numbers of those that it consists of.
@@ -121,11 +143,24 @@ class Routes:
         return (Counter(copy.get("pageable", copy["links"]) if pageable else copy["links"]),)
 
     def start_us(self, series: Series) -> float | None:
-        """Return the latency of a copy between devices by the model; None for other series."""
-        pair = device_pair(series)
-        if series["operation"] != "latency" or series["engine"] == "mpi" or len(pair) != 2:
+        """Return the latency of a copy by the model; None for other series."""
+        of_copy = series["operation"] in ("latency", "h2d-latency", "d2h-latency")
+        return self._start_us(series) if of_copy and series["engine"] != "mpi" else None
+
+    def small(self, series: Series) -> Small | None:
+        """Return what of the time of a small copy is its start; None for other series.
+
+        A model without a simulation has no start: it alone then limits the copy.
+        """
+        if kind_of(series) not in ("small_copy", "small_host_copy"):
             return None
-        copy = self._copy.get((f"device{pair[0]}", f"device{pair[1]}"))
+        started = _started(series)
+        start_us = self._start_us(series)
+        return Small(started, start_us if self.stated else None) if started else None
+
+    def _start_us(self, series: Series) -> float | None:
+        source, destination = (self._place(series, end) for end in ("source", "destination"))
+        copy = self._copy.get((source, destination))
         return float(copy["start_us"]) if copy else None
 
     def _by_kernel(self, device: int | None, source: str, destination: str) -> tuple[Flow, ...]:
@@ -225,7 +260,8 @@ def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Ke
         chosen = _largest(check, document)
         for flows, numbers in _at_once(chosen, document, routes):
             rates = routes.rates(flows)
-            found |= {key: min(rates[flow] for flow in its) for key, its in numbers.items()}
+            for key, its in numbers.items():
+                found[key] = _with_start(chosen[key], min(rates[flow] for flow in its), routes)
         for key, series in chosen.items():
             start_us = routes.start_us(series)
             if start_us is not None:
@@ -245,8 +281,6 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             # It consists of others, or one of its parts has no route: a kernel that computes.
             or series["role"] in ("sum", "beside")
             or series["operation"] == COMPUTE
-            # Its time is mostly that of its start, of which the routes know nothing.
-            or series["bytes"] in SMALL_COPIES.values()
             # Few blocks do not fill a path, so they do not show how fast it is.
             or kernel_variant(series)
             or series["experiment"] == BETWEEN_NODES
@@ -259,6 +293,8 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             transfer(series), series["device"], tuple(series["device_set"]),
             tuple(series.get("ranks") or ()), series["block_size"],
             *((end["memory"], end["device"], end["numa_domain"]) for end in ends),
+            # Each size of small copies, whose rate depends on it.
+            series["bytes"] if kind_of(series).startswith("small_") else None,
         )  # fmt: skip
         if same not in found or found[same][1]["bytes"] < series["bytes"]:
             found[same] = (index, series)
@@ -302,6 +338,9 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
         )
         operations = ("collectives", series["operation"])
         return [Resource(kind, End("operation", operation)) for operation in operations]
+    started = _started(series)
+    if series["unit"] == "us" and started is not None and len(pair) == 1:
+        return [started]
     if series["operation"] != "latency" or len(pair) != 2:
         return []
     if series["engine"] == "mpi":
@@ -310,6 +349,28 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
     hops = pairwise(End("device", device) for device in path)
     links = [Resource("latency of link {0.number}-{1.number}", *hop) for hop in hops]
     return [Resource("latency of copies {0.number}-{1.number}", *ends), *links]
+
+
+def _started(series: Series) -> Resource | None:
+    """Return the latency of a copy by engine; None where it is of no pair and no device."""
+    source, destination = series["source"], series["destination"]
+    ends = [End("device", device) for device in device_pair(series)]
+    if len(ends) == 2:
+        return Resource("latency of copies {0.number}-{1.number}", *ends)
+    if len(ends) != 1:
+        return None
+    if source["memory"].startswith("host-"):
+        return Resource("latency of host copies to {1}", None, ends[0])
+    if destination["memory"].startswith("host-"):
+        return Resource("latency of host copies from {0}", ends[0], None)
+    return None
+
+
+def _with_start(series: Series, gbs: float, routes: Routes) -> float:
+    """Return the rate of a series, that of a small copy with the time of its start."""
+    small = routes.small(series)
+    total_us = None if small is None else small.total_us(series, gbs)
+    return gbs if total_us is None else series["bytes"] / total_us / 1e3
 
 
 def _at_once(
@@ -336,6 +397,11 @@ def _of_flows(
     """Yield the transfers of simultaneous flows."""
     healthy = routes.rates(flows)
     slowed: dict[Resource, list[float]] = {}
+    at_once_of_device: list[tuple[Resource, float]] = []
+    pairs = [device_pair(chosen[key]) for key in numbers if several_at_once(chosen[key])]
+    known = 0 < sum(healthy) < math.inf
+    if known and len(pairs) == len(numbers) and all(len(pair) == 2 for pair in pairs):
+        at_once_of_device = [*_of_one_device(pairs, flows, routes)]
     for key, its in numbers.items():
         series = chosen[key]
         # A transfer in both directions ends with the slower one.
@@ -351,12 +417,58 @@ def _of_flows(
                 slower = min(rates[flow] for flow in its)
                 if slower < 0.999 * gbs:
                     passes[name] = max(0.0, math.log(slower / gbs) - math.log(_SLOWED))
+        small, share = routes.small(series), dict[Resource, float]()
+        if small is not None:
+            share, gbs = _of_small(passes, small, series, gbs)
+        if at_once_of_device:
+            # What limits them together takes most of the fastest, and leaves the slow ones alone.
+            slack = math.log(max(healthy) / gbs)
+            for name, peak in at_once_of_device:
+                passes[name] = slack + math.log(max(peak / sum(healthy), 1))
         if series["experiment"] == "E6":
             passes[_of_device("rank on {0}", series["device"])] = 0.0
         if series["direction"] == "local":
             passes[_of_device("kernels of {0}", series["device"])] = 0.0
         alike = (key[0], *transfer(series), series["bytes"], f"{gbs:.3g}")
-        yield Transfer(key, series, passes, gbs, alike, _kind(series, routes))
+        if small is not None:
+            alike = (*alike, _class(series, routes))
+        yield Transfer(key, series, passes, gbs, alike, _kind(series, routes), share=share)
+
+
+def _of_small(
+    passes: dict[Resource, float], small: Small, series: Series, gbs: float
+) -> tuple[dict[Resource, float], float]:
+    """Add the start of a small copy to what it passes.
+
+    :returns: by resource the part of its time, and its rate by the node model.
+    """
+    total_us = small.total_us(series, gbs)
+    moved = [*passes]
+    passes[small.start] = 0.0
+    if total_us is None or small.start_us is None:
+        return {}, gbs
+    started = small.start_us / total_us
+    share = {**dict.fromkeys(moved, 1 - started), small.start: started}
+    return share, series["bytes"] / total_us / 1e3
+
+
+def _of_one_device(
+    pairs: Iterable[Sequence[int]], flows: Sequence[Flow], routes: Routes
+) -> Iterable[tuple[Resource, float]]:
+    """Yield what limits simultaneous transfers of one device together, with its links' peak.
+
+    :param pairs: the source and the destination of each transfer.
+    """
+    links = {name for flow in flows for name in flow if name.kind == _LINK}
+    sources, destinations = map(set, zip(*pairs, strict=True))
+    if len(sources) == 1:
+        device = End("device", min(sources))
+        peak = sum(routes.gbs[name] for name in links if name.source == device)
+        yield Resource("transfers at once from {0}", device), peak
+    if len(destinations) == 1:
+        device = End("device", min(destinations))
+        peak = sum(routes.gbs[name] for name in links if name.destination == device)
+        yield Resource("transfers at once to {1}", None, device), peak
 
 
 def _of_device(kind: ResourceKind, device: int | None) -> Resource:

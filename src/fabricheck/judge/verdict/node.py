@@ -687,8 +687,8 @@ def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[st
 def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
     """Return the reasons of a node with its diagnosis before the first miss.
 
-    If nothing explains the misses, that is stated after them, unless the data is missing. Without a
-    node model, the misses themselves name all that is known.
+    If nothing explains the misses for sure, that is stated after them, unless the data is missing.
+    Without a node model, the misses themselves name all that is known.
     """
     places = [place for place, reason in enumerate(reasons) if reason.rule.name in OF_MISSES]
     if diagnosis is None or diagnosis.node_model is None or not places:
@@ -697,7 +697,8 @@ def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> 
     gone = all(reasons[place].rule.name == "lost" for place in places)
     if not diagnosis.degraded and (diagnosis.lacking or gone):
         return list(reasons)
-    place = places[0] if diagnosis.degraded else places[-1] + 1
-    status = reasons[places[0] if diagnosis.degraded else places[-1]].status
+    sure = bool(diagnosis.degraded) and not diagnosis.unsure
+    place = places[0] if sure else places[-1] + 1
+    status = reasons[places[0] if sure else places[-1]].status
     found = replace(finding("diagnosis", diagnosis.sentence), status=status)
     return [*reasons[:place], found, *reasons[place:]]

@@ -323,8 +323,8 @@ _OF_A_NODE = (
         "diagnosis",
         "PERF-FAIL",
         "The smallest set of degraded components that explains the missed limits, before them and "
-        "with the status of the first; or, after them, that none explains them "
-        "(`fabricheck diagnose`).",
+        "with the status of the first; or, after them, that none explains them or which may, where "
+        "that is unsure (`fabricheck diagnose`).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
     Rule(

@@ -99,6 +99,8 @@ _DRAWN: Mapping[ComponentKind, tuple[Kind, str]] = {
     "latency_of_copies": ("device", "latency"),
     "latency_of_messages": ("device", "latency"),
     "latency_of_link": ("link", "latency"),
+    "latency_of_host_copies": ("host", "latency"),
+    "transfers_at_once": ("device", "transfers at once"),
     "ddr": ("domain", "DDR"),
     "numa_connection": ("domain", "connection"),
     "link_gone": ("link", "gone"),
@@ -547,11 +549,13 @@ class Mark:
 def marks_of(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
     """Return the degraded or possibly degraded components by their place in the drawing."""
     found: dict[Place, Mark] = {}
-    for degraded in diagnosis.degraded if diagnosis is not None else ():
+    if diagnosis is None:
+        return found
+    for degraded in diagnosis.degraded:
         for component in (degraded.component, *degraded.equals):
             for place in places(component, node):
                 before = found.get(place, Mark((), False))
-                certain = before.certain or not degraded.equals
+                certain = before.certain or not (degraded.equals or diagnosis.unsure)
                 found[place] = Mark((*before.components, component), certain)
     return found
 
