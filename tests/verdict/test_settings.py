@@ -348,6 +348,7 @@ def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(tmp_path)
         # Where software is, which one, what a launcher or a scheduler sets, and others.
         "CUDA_HOME": "/opt/cuda", "HIP_PATH": "/opt/rocm", "MPICH_DIR": "/opt/mpich",
         "NCCL_VERSION": "2.28", "OMPI_MCA_orte_hnp_uri": "1.0;tcp://10.0.0.1:4711",
+        "OMPI_MCA_PREFIXES": "mca,opal,ompi", "GPU_MAX_HW_QUEUES": "17",
         "CUDA_VISIBLE_DEVICES": "0,1", "SLURM_GPUS": "2", "OMP_NUM_THREADS": "2",
     }  # fmt: skip
     slow = factories.document(environment=environment)

@@ -44,12 +44,15 @@ _INFORMATION = re.compile(
 
 #: What Open MPI's launcher sets for each rank, beside what users set.
 _OF_LAUNCHER = re.compile(
-    r"OMPI_MCA_(orte|ess|pmix|plm|prte|ras|oob|hwloc|shmem|initial_wdir|num_procs|mpi_oversubscribe)"
-    r".*"
+    r"OMPI_MCA_(orte|ess|pmix|plm|prte|ras|oob|hwloc|shmem|initial_wdir|num_procs|cpu_type|"
+    r"mpi_oversubscribe|PREFIXES).*"
 )
 
 #: Lists of visible devices: whether they hide any is judged by the devices that a program sees.
 _LISTS = re.compile(r".*_VISIBLE_DEVICES|GPU_DEVICE_ORDINAL")
+
+#: More queues than the default take nothing away, and p2p sets them itself for many destinations.
+_MORE_QUEUES = re.compile(r"GPU_MAX_HW_QUEUES=([5-9]|[1-9]\d+)")
 
 #: The share of a node's cores below which their lack can explain a slow value: assumed.
 FEW_CORES = 0.5
@@ -160,6 +163,8 @@ def named(document: ResultDocument, names: Sequence[str]) -> Iterator[str]:
         if value is None or not name.startswith(_PREFIXES):
             continue
         if any(left_out.fullmatch(name) for left_out in (_INFORMATION, _OF_LAUNCHER, _LISTS)):
+            continue
+        if _MORE_QUEUES.fullmatch(f"{name}={value}"):
             continue
         yield f"{name}={cut(printable(value), _LONGEST_VALUE)}"
 
