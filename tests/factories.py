@@ -508,9 +508,23 @@ def mark(results: Path, number: int, began: float = SESSION_START, **changes: An
     return write(results / "marks" / f"{number:06}.json", content | changes)
 
 
-def recorded_checks(outputs: Path, where: str, **checks: str) -> Path:
-    """Record the checks of a partition, each with its tags; returns the path of the record."""
-    own = {"checks": {name: tags.split() for name, tags in checks.items()}}
+def recorded_checks(
+    outputs: Path,
+    where: str,
+    deviations: Mapping[str, Sequence[str]] | None = None,
+    accepts: Sequence[str] = (),
+    **checks: str,
+) -> Path:
+    """Record the checks of a partition, each with its tags; returns the path of the record.
+
+    :param deviations: by name the facts of what the session deviated by.
+    :param accepts: those that the site file accepts.
+    """
+    own: dict[str, Any] = {"checks": {name: tags.split() for name, tags in checks.items()}}
+    own["deviations"] = [
+        {"name": name, "facts": facts} for name, facts in (deviations or {}).items()
+    ]
+    own["accepts"] = list(accepts)
     record = {"written": "2026-01-02T03:04:05+00:00", "partitions": {where: own}}
     return write(outputs / "checks.json", record)
 

@@ -166,6 +166,8 @@ CHANGES = {
     "no limit": ("stream.yaml", "[1400, -0.15, null, GB/s], source: *paper_stream_local}",
                  "[1400, -0.15, null, GB/s], source: {kind: report only, why: x}}",
                  "says that nothing is required"),
+    "wide": ("stream.yaml", "[1400, -0.15, null, GB/s]", "[1400, -0.6, null, GB/s]",
+             "a link at half its width would pass"),
     "a threshold": ("network.yaml", "null, GB/s], source: {kind: derived, records: [hpe-loopback",
                     "null, GB/s], source: {kind: published, records: [hpe-loopback",
                     "acceptance limit of slingshot-11"),

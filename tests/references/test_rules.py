@@ -156,6 +156,24 @@ def test_a_folder_of_references_may_have_its_own_rules(tmp_path, monkeypatch):
     assert rules.allowed_percent("kernel") == 6
 
 
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("  least_percent: 3\n", "  least_percent: 99\n"),
+        ("  times: 4\n", "  times: 40\n"),
+        ("both_ways:\n  least_percent: 75", "both_ways:\n  least_percent: 1"),
+        ("sm_90: {least_percent: 80,", "sm_90: {least_percent: 8,"),
+    ],
+)
+def test_a_rule_that_nothing_misses_is_refused(tmp_path, monkeypatch, old, new):
+    text = (OWN_FOLDER / rules.FILE).read_text()
+    assert old in text
+    (tmp_path / rules.FILE).write_text(text.replace(old, new, 1))
+    monkeypatch.setenv("RFM_REFERENCE_PREFIX", str(tmp_path))
+    with pytest.raises(InvalidInputError, match=rules.FILE):
+        rules.allowed_percent("kernel")
+
+
 def test_both_directions_and_pairs_at_once_have_a_limit_each(tmp_path, monkeypatch):
     text = (OWN_FOLDER / rules.FILE).read_text()
     for name, least in (("both_ways", 60), ("together", 70)):

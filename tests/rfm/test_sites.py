@@ -136,8 +136,9 @@ FAULTS = [
     (
         (*P, "extras", "refs"),
         "lumi",
-        f"{PLACE}.extras: has unknown keys (refs); the known ones are array_bytes, concurrent_byte",
+        f"{PLACE}.extras: has unknown keys (refs); the known ones are accepts, array_bytes, con",
     ),
+    ((*P, "extras", "accepts"), ["all"], f"{PLACE}.extras.accepts[0]: input should be 'o"),
     ((*P, "extras", "fabric"), "infinband", f"{PLACE}.extras.fabric: There is no fabric 'infinban"),
     (
         (*P, "extras", "references"),

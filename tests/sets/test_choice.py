@@ -17,31 +17,31 @@ TAGS = re.compile(r"^    tags = \{(.*)\}$", re.MULTILINE)
 
 
 @pytest.mark.parametrize(
-    ("command", "words", "chosen"),
+    ("command", "words", "chosen", "part_of"),
     [
-        ("reframe -r", (), "full"),
-        ("reframe -r --repeat=3 -S overlay=x.yaml", (), "full"),
-        ("reframe -r -c reframe_checks -t node", ("-t node",), "node"),
-        ("reframe -rt smoke", ("-t smoke",), "smoke"),
-        ("reframe -r '--tag=^smoke$'", ("-t ^smoke$",), "smoke"),
-        ("reframe --mode smoke -r --distribute=all", ("--mode=smoke",), "smoke"),
+        ("reframe -r", (), "full", None),
+        ("reframe -r --repeat=3 -S overlay=x.yaml", (), "full", None),
+        ("reframe -r -c reframe_checks -t node", ("-t node",), "node", None),
+        ("reframe -rt smoke", ("-t smoke",), "smoke", None),
+        ("reframe -r '--tag=^smoke$'", ("-t ^smoke$",), "smoke", None),
+        ("reframe --mode smoke -r --distribute=all", ("--mode=smoke",), "smoke", None),
         # A check must have both tags.
-        ("reframe --mode=full -t smoke -r", ("--mode=full", "-t smoke"), "smoke"),
-        ("reframe -r -t node -t E7", ("-t node", "-t E7"), None),
-        ("reframe -r -t node -x rccl", ("-t node", "-x rccl"), None),
-        ("reframe -r -n stream_local -n p2p", ("-n stream_local", "-n p2p"), None),
-        ("reframe -r --restore-session --failed", ("--restore-session", "--failed"), None),
-        ("reframe -r --mode=nightly", ("--mode=nightly",), None),
+        ("reframe --mode=full -t smoke -r", ("--mode=full", "-t smoke"), "smoke", None),
+        ("reframe -r -t node -t E7", ("-t node", "-t E7"), None, "node"),
+        ("reframe -r -t node -x rccl", ("-t node", "-x rccl"), None, "node"),
+        ("reframe -r -n stream_local -n p2p", ("-n stream_local", "-n p2p"), None, "full"),
+        ("reframe -r --restore-session --failed", ("--restore-session", "--failed"), None, "full"),
+        ("reframe -r --mode=nightly", ("--mode=nightly",), None, "full"),
         # A part of a tag matches it, and others that nobody thought of.
-        ("reframe -r -t no", ("-t no",), None),
+        ("reframe -r -t no", ("-t no",), None, "full"),
         # A report from before ReFrame wrote it, and one that was changed.
-        ("", (), None),
-        ("reframe -r -t 'smoke", (), None),
-        ("reframe -r -t", (), None),
+        ("", (), None, None),
+        ("reframe -r -t 'smoke", (), None, None),
+        ("reframe -r -t", (), None, None),
     ],
 )
-def test_what_chose_the_checks(command, words, chosen):
-    assert sets.chosen(command) == sets.Choice(words, chosen)
+def test_what_chose_the_checks(command, words, chosen, part_of):
+    assert sets.chosen(command) == sets.Choice(words, chosen, part_of)
 
 
 def test_a_session_tells_its_set_and_when_its_jobs_were(tmp_path):

@@ -1,5 +1,7 @@
 """Each row of the table of rules is reached by a session, and leads to its status."""
 
+import typing
+
 import pytest
 from typer.testing import CliRunner
 
@@ -11,6 +13,7 @@ from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.site import partitions
+from fabricheck.site.deviations import DeviationName
 
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
 WRONG = factories.series(verification=factories.mismatched())
@@ -462,6 +465,7 @@ def test_without_a_node_model_the_misses_stand_alone(tmp_path):
 def test_every_rule_is_reached_in_this_file():
     elsewhere = {"isolated", "peers"}  # test_verdict_evidence.py
     elsewhere |= {"nothing-judged"}  # test_grounds.py
+    elsewhere |= set(typing.get_args(DeviationName))  # test_deviations.py
     assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed", *elsewhere}
 
 

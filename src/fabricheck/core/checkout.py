@@ -75,6 +75,20 @@ def commit(root: Path = ORIGIN) -> str:
     return (done.stdout.strip() if done and done.returncode == 0 else "") or UNKNOWN
 
 
+def changed_files(folder: Path, root: Path = ORIGIN) -> list[str]:
+    """Return the names of a folder's files that differ from those of the commit, new ones aside.
+
+    Empty outside a git checkout. A node's copy of a part of the checkout has the folder as it was
+    when it was made.
+    """
+    if not commit(root).endswith("-dirty"):
+        return []
+    within = folder.resolve().relative_to(ROOT.resolve())
+    done = _git(root, "diff", "--name-only", "HEAD", "--", str(within))
+    names = done.stdout.splitlines() if done is not None and done.returncode == 0 else []
+    return [str(Path(name).relative_to(within)) for name in names]
+
+
 def has_sources_of(recorded: str, root: Path = ORIGIN) -> bool:
     """Whether a program that reports this commit was built from the sources of this checkout.
 

@@ -29,6 +29,10 @@ EXPECTED_FAILURE = "$xfail"
 
 Entry = tuple[float, float | None, float | None, str]
 
+#: The widest limits that a reference may have, as parts of its value: a link at half of its width
+#: has half of the bandwidth, and takes twice the time.
+WIDEST_BELOW, WIDEST_ABOVE = -0.5, 1.0
+
 
 def report_only(unit: str) -> Entry:
     """Return the entry that requires nothing."""
@@ -38,6 +42,15 @@ def report_only(unit: str) -> Entry:
 def requires(entry: Any) -> bool:
     """Whether an entry can be missed: [0, null, null, unit] cannot; what is no entry is a fault."""
     return not isinstance(entry, Sequence) or any(bound is not None for bound in entry[1:3])
+
+
+def is_wide(lower: float | None, upper: float | None, unit: str) -> bool:
+    """Whether the limit on the side of worse values accepts what a link at half its width has."""
+    if unit == "count":
+        return False
+    if unit in SMALLER_IS_BETTER:
+        return upper is not None and upper > WIDEST_ABOVE
+    return lower is not None and lower < WIDEST_BELOW
 
 
 def required(entry: Any) -> bool:

@@ -11,12 +11,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from fabricheck.core import models, yaml_files
 from fabricheck.core.models import StrictModel
 from fabricheck.core.vocabulary import Unit
-from fabricheck.references.entries import Entry
+from fabricheck.references.entries import WIDEST_BELOW, Entry
 from fabricheck.references.published import folder
 from fabricheck.site.sites import OWN_FOLDER
 
@@ -31,6 +31,10 @@ _PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgat
 ALL_WAYS = {"pageable": "pageable_all_ways"}
 
 
+#: The most that a rule may let a value be behind, as for limits of references (entries.is_wide).
+WIDEST_PERCENT = round(-100 * WIDEST_BELOW)
+
+
 class _Spread(StrictModel):
     spread_percent: float = Field(gt=0)
     recorded: str
@@ -41,13 +45,23 @@ class _Alike(StrictModel):
     times: float = Field(gt=0)
     spreads: dict[str, _Spread]
 
+    @model_validator(mode="after")
+    def _are_limits(self) -> _Alike:
+        for kind, spread in self.spreads.items():
+            allowed = max(self.least_percent, self.times * spread.spread_percent)
+            if allowed > WIDEST_PERCENT:
+                raise ValueError(
+                    f"{kind} may be {allowed:g} % behind; more than {WIDEST_PERCENT} % is no limit"
+                )
+        return self
+
 
 class _Least(StrictModel):
-    least_percent: float = Field(gt=0, le=100)
+    least_percent: float = Field(ge=100 - WIDEST_PERCENT, le=100)
 
 
 class _Factor(StrictModel):
-    factor: float = Field(gt=1)
+    factor: float = Field(gt=1, le=10)
     recorded: str
 
 
@@ -71,7 +85,7 @@ class _SharedHost(StrictModel):
 
 
 class _Floor(StrictModel):
-    least_percent: float = Field(gt=0, le=100)
+    least_percent: float = Field(ge=100 - WIDEST_PERCENT, le=100)
     lowest: str
 
 

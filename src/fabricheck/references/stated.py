@@ -261,7 +261,12 @@ class References:
                 yield str(error)
                 continue
             limit = f"{place}the limit of {metric}, {entries.said(entry)}, "
-            if found is None:
+            if entries.is_wide(*entry[1:4]):
+                yield (
+                    f"{limit}accepts less than half of its value, or more than twice its time: a "
+                    "link at half its width would pass."
+                )
+            elif found is None:
                 yield f"{limit}has no source: state one beside it (docs/limits.md)."
             elif reason := found.disagreement(entry[0], entry[3], self.data):
                 yield f"{limit}does not hold: {reason}."

@@ -41,6 +41,7 @@ from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.requested_nodes import Moment
 from fabricheck.site import sets
+from fabricheck.site.deviations import Deviation, DeviationName
 
 #: Latest time that every calendar can represent, in seconds since the epoch: 31 December 9998.
 _LATEST = 253370764799
@@ -605,7 +606,8 @@ class PartitionChecks(StrictModel):
     one, why it should be there. ran: those that ran, in this session or an earlier one. plain:
     tests of ReFrame alone, which other sessions may lack. without_value: by check that passed its
     performance variables without a value, or in another unit than that of their references;
-    ReFrame only warns of them.
+    ReFrame only warns of them. deviations: how the session deviated here from what its commit
+    states; accepts: by name those that the site file accepts.
     """
 
     checks: Mapping[str, Sequence[str]]
@@ -613,6 +615,8 @@ class PartitionChecks(StrictModel):
     ran: Sequence[str] = ()
     plain: Sequence[str] = ()
     without_value: Mapping[str, Sequence[str]] = {}
+    deviations: Sequence[Deviation] = ()
+    accepts: Sequence[DeviationName] = ()
 
     def valueless(self, where: str) -> Iterator[str]:
         """Yield one sentence for each check that passed without a value."""

@@ -27,7 +27,7 @@ from reframe.core.exceptions import PerformanceError, PipelineError
 from fabricheck.core.amounts import number
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import first_of, listed
-from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, Unit
+from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, UNKNOWN, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
 from fabricheck.references import entries, published, rules, stated
@@ -100,6 +100,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     #: The check's references on the partition, by metric; set when the partition is known.
     entries: dict[str, Any]
+
+    #: The version and the commit of the program, of a document with a commit.
+    measured_by: tuple[str, str] | None = None
 
     #: The rules of metrics without another limit, by metric; set when the partition is known.
     rules_used: dict[str, Rule]
@@ -386,6 +389,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             document = load(Path(self.stagedir) / RESULT)
         except FabricheckError as error:
             raise failed(None, f"{self.program} left no usable result: {error}") from None
+        if document["program"]["commit"] != UNKNOWN:
+            self.measured_by = (document["program"]["version"], document["program"]["commit"])
         faults = list(acceptance.faults(document, self.requested()))
         figures = []
         # A run that ended early, on other devices or with a wrong setting, has no value to judge.

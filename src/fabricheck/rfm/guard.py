@@ -29,7 +29,7 @@ from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import marking, marks, requested_nodes
 from fabricheck.results.session import PartitionChecks, SessionChecks, last_checks, write_checks
-from fabricheck.rfm import gitlab, reframe_internals, slurm
+from fabricheck.rfm import deviations, gitlab, reframe_internals, slurm
 from fabricheck.site import partitions, sets, software
 
 #: The options that select test cases.
@@ -339,7 +339,12 @@ class _Session:
             ran = before.partitions[where].ran if before is not None else ()
             plain = [type(case.check).__name__ for case in self._generated if _is_plain(case.check)]
             found[where] = PartitionChecks(
-                checks=checks, lost=lost, ran=ran, plain=sorted(checks.keys() & plain)
+                checks=checks,
+                lost=lost,
+                ran=ran,
+                plain=sorted(checks.keys() & plain),
+                deviations=deviations.when_started(partition),
+                accepts=partition.extras.get("accepts", ()),
             )
         return SessionChecks(written=requested_nodes.now(), partitions=found)
 
@@ -360,7 +365,9 @@ class _Session:
             skips = _classes(skipped, where) - ran
             now = () if self._is_part else sorted(skips & set(one.ran))
             lost = {name: "skipped now, run in an earlier session" for name in now}
+            programs = _programs(ended, where)
             changes = {
+                "deviations": [*one.deviations, *deviations.of_programs(programs)],
                 "lost": {**one.lost, **lost},
                 "ran": sorted(set(one.ran) - skips | ran),
                 "without_value": dict(_without_value(passed, where)),
@@ -522,6 +529,15 @@ def _record(checks: SessionChecks) -> None:
 
 def _classes(testcases: Iterable[Any], where: str) -> set[str]:
     return {type(case.check).__name__ for case in testcases if case.partition.fullname == where}
+
+
+def _programs(testcases: Iterable[Any], where: str) -> set[tuple[str, str]]:
+    """Return version and commit of the programs whose documents the checks of a partition read."""
+    return {
+        case.check.measured_by
+        for case in testcases
+        if case.partition.fullname == where and getattr(case.check, "measured_by", None)
+    }
 
 
 def _without_value(passed: Iterable[Any], where: str) -> Iterator[tuple[str, list[str]]]:

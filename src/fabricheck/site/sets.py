@@ -55,11 +55,13 @@ class Choice:
     """What selected the checks of a session.
 
     words: the options, as given (``-t smoke``). set: the set that was selected completely; None for
-    a part of one, or for no set.
+    a part of one, or for no set. part_of: the set that options selected a part of; None where a set
+    was selected completely, or none is known.
     """
 
     words: tuple[str, ...]
     set: str | None
+    part_of: str | None = None
 
 
 @functools.cache
@@ -105,7 +107,7 @@ def chosen(command: str) -> Choice:
     # A check must have every given tag, so the shortest set is what remains.
     whole = next((name for name in known() if name in named), None) if named else EVERYTHING
     if narrowed or not named <= known().keys():
-        whole = None
+        return Choice((*words, *narrowed), None, whole or EVERYTHING)
     return Choice((*words, *narrowed), whole)
 
 

@@ -21,6 +21,7 @@ from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 from fabricheck.node.fabric import load_fabric
 from fabricheck.site import clusters
+from fabricheck.site.deviations import DeviationName
 
 SHIPPED = ROOT / "config" / "sites"
 
@@ -407,6 +408,7 @@ class _PartitionExtras(StrictModel, extra="allow"):
     mpi_launcher: Name | None = None
     site_binding: Names | None = None
     numa_balancing: Literal["note"] | None = None
+    accepts: list[DeviationName] = []
     osu: _Osu | None = None
     rccl: _Rccl | None = None
 

@@ -20,7 +20,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict import checks, grounds, model
+from fabricheck.judge.verdict import checks, deviations, grounds, model
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.node import NodeModel
@@ -45,6 +45,9 @@ _MOST_CHECKS = 3
 
 #: The number of variables that a caveat names.
 _MOST_VARIABLES = 8
+
+#: The rule of checks that options left out, which a failed node needs no more.
+LEFT_OUT = "left-out-checks"
 
 #: The name of an unknown node, as for a job that was never placed.
 UNPLACED = "(no node)"
@@ -116,6 +119,9 @@ class NodeJudgement:
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
         choice = checks.choice_of(source.choice for source in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
+        #: The sets that must be complete: those that a session ran as a whole.
+        whole = [source.choice.set for source in results.sources] if set_tag is None else [set_tag]
+        self.sets = list(dict.fromkeys(name for name in whole if name is not None))
         recorded = {
             where: it for source in results.sources for where, it in source.recorded.items()
         }
@@ -132,10 +138,13 @@ class NodeJudgement:
         missing = list(self._missing())
         diagnosis = _node_diagnosis(self.outcomes, self.recorded)
         # Within a status, the cause that ended the session comes before the checks that it ended.
-        found = in_order([*self._of_node(missing), *self._of_checks()])
+        refused = [deviation for deviation, accepted in self._deviations if not accepted]
+        left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
+        others = [deviation for deviation in refused if deviation.rule.name != LEFT_OUT]
+        found = in_order([*self._of_node(missing), *self._of_checks(), *others])
         if not found:
             # What keeps a node from being accepted of which nothing else is wrong.
-            found = list(self._of_gpus())
+            found = [*left_out, *self._of_gpus()]
         reasons = [
             model.Reason(
                 status=reason.status,
@@ -283,7 +292,7 @@ class NodeJudgement:
         for (where, _, _), outcome in self.outcomes.items():
             for reason in outcome.reasons:
                 yield replace(reason, partition=where) if reason.check and where else reason
-        for where, recorded in self.recorded.items() if self.choice.set is not None else ():
+        for where, recorded in self.recorded.items() if self.sets else ():
             for sentence in recorded.losses(where):
                 yield finding("missing", sentence)
         for where, recorded in self.recorded.items():
@@ -328,9 +337,8 @@ class NodeJudgement:
         return measured or partitions.states_gpus(where)
 
     def _unjudged(self, where: str) -> Iterator[Finding]:
-        outcomes = [outcome for key, outcome in self.outcomes.items() if key[0] == where]
         lacking = grounds.unjudged(
-            outcomes, self.recorded.get(where), self._sets, self._node_model(where)
+            self._outcomes_on(where), self.recorded.get(where), self.sets, self._node_model(where)
         )
         names = [ground.name for ground in lacking]
         if names:
@@ -338,10 +346,22 @@ class NodeJudgement:
             sentence = f"No value of {every} was compared with a limit on {where}."
             yield replace(finding("nothing-judged", sentence), partition=where)
 
-    @property
-    def _sets(self) -> list[str]:
-        """The sets that were selected as a whole."""
-        return [] if self.choice.set is None else [self.choice.set]
+    @cached_property
+    def _deviations(self) -> list[tuple[Finding, bool]]:
+        """How its sessions deviated from what their commit states, and what the site accepts."""
+        if self.several or not self.outcomes:
+            return []
+        partial = [] if self.sets else [source.choice for source in self.results.sources]
+        return [
+            deviation
+            for where in self.results.partitions
+            for deviation in deviations.of_partition(
+                where, self.results.sources, self._outcomes_on(where), partial
+            )
+        ]
+
+    def _outcomes_on(self, where: str) -> list[CheckOutcome]:
+        return [outcome for key, outcome in self.outcomes.items() if key[0] == where]
 
     def _requested(self) -> RequestedNode | None:
         """Return how the node was requested; of several nodes how the network of their job was."""
@@ -358,7 +378,8 @@ class NodeJudgement:
         absent = [
             check
             for where, recorded in self.recorded.items()
-            for check in recorded.of_set(self.choice.set)
+            for name in self.sets
+            for check in recorded.of_set(name)
             if (where, check) not in ran
         ]
         if self.several:
@@ -384,10 +405,12 @@ class NodeJudgement:
             yield "No GPU was measured, so a PASS accepts nothing."
         if self.outcomes:
             yield from result_caveats(cases, self.documents, len(self.outcomes), skipped)
-        if self.choice.set is None and self.outcomes and not missing:
+        left_out = any(deviation.rule.name == LEFT_OUT for deviation, _ in self._deviations)
+        if not (self.sets or left_out or missing) and self.outcomes:
             label = _label(self.choice)
             yield f"No selected set is known ({label}), so missing checks are unknown."
-        for where in self.results.partitions if self.choice.set is not None else ():
+        yield from (each.sentence for each, accepted in self._deviations if accepted)
+        for where in self.results.partitions if self.sets else ():
             if where not in self.recorded:
                 yield f"The checks that {where} should have are unknown: no session recorded them."
             if not partitions.known(where):

@@ -336,8 +336,45 @@ _OF_A_NODE = (
     ),
 )
 
+#: What a site may accept by these names (the extra `accepts`): then it is a caveat.
+_DEVIATIONS = (
+    Rule(
+        "other-references",
+        "INCOMPLETE",
+        "The references that judged are not those of this commit: a file of `reference_values` was "
+        "changed, or `RFM_REFERENCE_PREFIX` names a folder with other files.",
+    ),
+    Rule(
+        "wide-limits",
+        "INCOMPLETE",
+        "A limit accepts less than half of its reference, or more than twice a time, by no rule "
+        "for metrics without a reference.",
+    ),
+    Rule(
+        "left-out-checks",
+        "INCOMPLETE",
+        "Options left checks out that the partition has: `-n`, `-x`, a tag that is no set.",
+    ),
+    Rule(
+        "without-mpi",
+        "INCOMPLETE",
+        "A variable left checks of ranks out: `FABRICHECK_MPI=OFF`, or collectives "
+        "`FABRICHECK_CUDA_MPI_WITHOUT` or that of `ROCM`. `local:gpu` accepts it.",
+    ),
+    Rule(
+        "changed-checks",
+        "INCOMPLETE",
+        "`-S` set a variable of the checks other than overlay, nodes and times.",
+    ),
+    Rule(
+        "other-programs",
+        "INCOMPLETE",
+        "The programs were not built from the sources of this checkout.",
+    ),
+)
+
 #: The table by name, in the order of the docs.
-RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE)}
+RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE, *_DEVIATIONS)}
 
 
 def table() -> list[str]:
@@ -350,7 +387,7 @@ def table() -> list[str]:
 
 
 def _beside(rule: Rule) -> str:
-    return "" if rule in _OF_A_NODE else rule.beside_a_pass or "nothing"
+    return "" if rule in (*_OF_A_NODE, *_DEVIATIONS) else rule.beside_a_pass or "nothing"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,208 @@
+"""What loosens a limit, leaves out a check or runs other programs stands under the status."""
+
+import typing
+from types import SimpleNamespace
+
+import pytest
+
+import factories
+import verdict_sessions as made
+from fabricheck.core import checkout
+from fabricheck.core.checkout import ROOT
+from fabricheck.judge.verdict.rules import RULES
+from fabricheck.references import shipped
+from fabricheck.results.metric_records import MetricRecord, write
+from fabricheck.rfm import deviations, reframe_internals
+from fabricheck.site.deviations import DeviationName
+
+CHECKS = {"stream_local": "E1 smoke full", "p2p_engine": "E7 smoke full", "p2p_scan": "E7 full"}
+
+#: By what a session recorded, words of the sentence.
+RECORDED = {
+    "other-references": (["/their/refs", "p2p.yaml"], "in /their/refs p2p.yaml differs."),
+    "without-mpi": (["FABRICHECK_MPI=OFF"], "FABRICHECK_MPI=OFF left out checks of ranks on"),
+    "changed-checks": (["tags=x"], "-S tags=x changed the checks of cluster:gpu."),
+    "other-programs": (
+        ["0.3.0 (aaaa)", "0.3.0 (bbbb)"],
+        "they are 0.3.0 (bbbb), the checkout is 0.3.0 (aaaa). Build them again.",
+    ),
+}
+
+
+def judged(tmp_path, *names, command="reframe -r --mode=smoke", **record):
+    """Judge a session of some checks with what it recorded besides its checks."""
+    cases = [(made.good(name), factories.document()) for name in names]
+    results = made.write(tmp_path, cases, command=command)
+    factories.recorded_checks(results / "output", made.WHERE, **record, **CHECKS)
+    return made.judge(results)["node1"]
+
+
+def test_a_session_as_its_commit_states_it_has_none(tmp_path):
+    assert judged(tmp_path, "stream_local", "p2p_engine").status == "PASS"
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_a_session_recorded_accepts_no_node(tmp_path, name):
+    facts, words = RECORDED[name]
+    found = judged(tmp_path, "stream_local", "p2p_engine", deviations={name: facts})
+    assert (found.status, made.rules(found)) == ("INCOMPLETE", {name})
+    assert words in found.reasons[0].sentence
+
+
+@pytest.mark.parametrize("name", RECORDED)
+def test_what_the_site_accepts_by_name_is_a_caveat(tmp_path, name):
+    facts, words = RECORDED[name]
+    record = {"deviations": {name: facts}, "accepts": [name]}
+    found = judged(tmp_path, "stream_local", "p2p_engine", **record)
+    assert (found.status, found.reasons) == ("PASS", [])
+    assert any(words in caveat for caveat in found.caveats)
+
+
+def test_it_stands_under_a_failure_too(tmp_path):
+    cases = [(made.good("stream_local") | made.missed(), factories.document())]
+    results = made.write(tmp_path, cases, command="reframe -r -n stream_local")
+    facts = {"other-references": ["/their/refs", "p2p.yaml"]}
+    factories.recorded_checks(results / "output", made.WHERE, facts, **CHECKS)
+    found = made.judge(results)["node1"]
+    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference", "other-references"})
+
+
+@pytest.mark.parametrize(
+    ("options", "ran", "left_out"),
+    [
+        ("--mode=smoke -x p2p", ["stream_local"], "1 check of cluster:gpu: p2p_engine."),
+        ("-n stream_local", ["stream_local"], "2 checks of cluster:gpu: p2p_engine, p2p_scan."),
+        ("-t E1$", ["stream_local"], "2 checks of cluster:gpu: p2p_engine, p2p_scan."),
+        ("--mode=smoke -x none", ["stream_local", "p2p_engine"], None),
+    ],
+)
+def test_checks_that_options_left_out(tmp_path, options, ran, left_out):
+    found = judged(tmp_path / "refused", *ran, command=f"reframe -r {options}")
+    if left_out is None:
+        assert found.status == "PASS"
+        return
+    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"left-out-checks"})
+    assert found.reasons[0].sentence.endswith(f" left out {left_out}")
+    accepted = judged(
+        tmp_path / "accepted", *ran, command=f"reframe -r {options}", accepts=["left-out-checks"]
+    )
+    assert accepted.status == "PASS"
+
+
+def test_a_check_that_was_run_again_beside_its_set_leaves_nothing_out(tmp_path):
+    for name, command, ran in (
+        ("set", "reframe -r --mode=smoke", ("stream_local", "p2p_engine")),
+        ("again", "reframe -r -n p2p_engine", ("p2p_engine",)),
+    ):
+        judged(tmp_path / name, *ran, command=command)
+    assert made.judge(tmp_path / "set", tmp_path / "again")["node1"].status == "PASS"
+    assert made.judge(tmp_path / "again")["node1"].status == "INCOMPLETE"
+
+
+def test_a_check_of_a_set_that_no_session_ran_is_missing_beside_others(tmp_path):
+    judged(tmp_path / "set", "stream_local")
+    judged(tmp_path / "again", "stream_local", command="reframe -r -n stream_local")
+    found = made.judge(tmp_path / "set", tmp_path / "again")["node1"]
+    assert (made.rules(found), found.checks.missing) == ({"missing"}, ["p2p_engine"])
+
+
+@pytest.mark.parametrize(
+    ("lower", "upper", "unit", "rule", "wide"),
+    [
+        (-0.999, None, "GB/s", None, True),
+        (-0.5, None, "GB/s", None, False),
+        (None, 5.0, "us", None, True),
+        (None, 1.0, "us", None, False),
+        (-0.9, None, "GB/s", "ten times its time", False),
+    ],
+)
+def test_a_limit_that_a_link_at_half_its_width_reaches(tmp_path, lower, upper, unit, rule, wide):
+    values = {f"{made.WHERE}:copy_worst": made.judged(10.0, 10.0, lower, upper, unit)}
+    case, document = made.good(perfvalues=values), factories.document()
+    results = made.write(tmp_path, [(case, document)])
+    folder = factories.case_folder(results, case["unique_name"])
+    write(folder, document, {"copy_worst": MetricRecord(series=(), reduce="worst", rule=rule)})
+    found = made.judge(results)["node1"]
+    assert made.rules(found) == ({"wide-limits"} if wide else set())
+
+
+def test_each_is_a_rule_of_its_name_that_accepts_no_node():
+    for name in typing.get_args(DeviationName):
+        assert (RULES[name].status, RULES[name].evidence) == ("INCOMPLETE", None)
+
+
+@pytest.fixture
+def folder(tmp_path):
+    """A copy of the references of this commit."""
+    for own in shipped.OWN_FOLDER.rglob("*.yaml"):
+        copy = tmp_path / own.relative_to(shipped.OWN_FOLDER)
+        copy.parent.mkdir(exist_ok=True)
+        copy.write_bytes(own.read_bytes())
+    return tmp_path
+
+
+def test_a_copy_of_the_references_differs_where_it_was_changed(folder):
+    assert list(shipped.differing_files(folder)) == []
+    (folder / "of_own_checks.yaml").write_text("own: {}\n")
+    (folder / "published_values.yaml").unlink()
+    assert list(shipped.differing_files(folder)) == []
+    with (folder / "p2p.yaml").open("a") as file:
+        file.write("# looser\n")
+    (folder / "stream.yaml").unlink()
+    assert list(shipped.differing_files(folder)) == ["p2p.yaml", "stream.yaml"]
+
+
+def test_references_changed_in_the_checkout_are_those_of_no_commit(tmp_path, monkeypatch):
+    answers = {"describe": "abc-dirty\n", "diff": "reference_values/p2p.yaml\n"}
+
+    def git(root, *arguments):
+        return SimpleNamespace(returncode=0, stdout=answers[arguments[0]])
+
+    monkeypatch.setattr(checkout, "_git", git)
+    assert checkout.changed_files(ROOT / "reference_values", ROOT) == ["p2p.yaml"]
+    answers["describe"] = "abc\n"
+    assert checkout.changed_files(ROOT / "reference_values", ROOT) == []
+
+
+@pytest.fixture
+def partition(monkeypatch):
+    """A partition whose programs CMake built, and a session without options."""
+    monkeypatch.setattr(reframe_internals, "option", lambda name: None)
+    monkeypatch.setattr(deviations.shipped, "differing_files", lambda folder: [])
+    environment = SimpleNamespace(features=["stream"], extras={"runtime": "cuda"})
+    return SimpleNamespace(features=["devices", "ranks"], environs=[environment])
+
+
+@pytest.mark.parametrize(
+    ("variable", "value", "facts"),
+    [
+        ("FABRICHECK_MPI", "OFF", ["FABRICHECK_MPI=OFF"]),
+        ("FABRICHECK_CUDA_MPI_WITHOUT", "bcast", ["FABRICHECK_CUDA_MPI_WITHOUT=bcast"]),
+        ("FABRICHECK_CUDA_MPI_WITHOUT", "", []),
+    ],
+)
+def test_variables_that_leave_out_checks_of_ranks(partition, monkeypatch, variable, value, facts):
+    monkeypatch.setenv(variable, value)
+    found = deviations.when_started(partition)
+    assert [list(each.facts) for each in found] == ([facts] if facts else [])
+    partition.features.remove("ranks")
+    assert deviations.when_started(partition) == []
+
+
+def test_variables_of_checks_that_change_what_is_judged(partition, monkeypatch):
+    given = ["p2p.tags=x", "seconds=9", "overlay=/a/b.yaml", "valid_systems=y"]
+    monkeypatch.setattr(reframe_internals, "option", {"vars": given}.get)
+    (found,) = deviations.when_started(partition)
+    assert (found.name, list(found.facts)) == ("changed-checks", ["p2p.tags=x", "valid_systems=y"])
+
+
+def test_programs_of_other_sources(monkeypatch):
+    monkeypatch.setattr(checkout, "commit", lambda: "aaaa")
+    monkeypatch.setattr(checkout, "has_sources_of", lambda commit: commit == "aaaa")
+    deviations._is_of_this_checkout.cache_clear()
+    version = deviations.fabricheck.__version__
+    assert deviations.of_programs([(version, "aaaa"), (version, "unknown")]) == []
+    (found,) = deviations.of_programs([(version, "aaaa"), (version, "bbbb"), ("0.0.1", "aaaa")])
+    deviations._is_of_this_checkout.cache_clear()
+    assert found.name == "other-programs"
+    assert list(found.facts) == [f"{version} (aaaa)", "0.0.1 (aaaa)", f"{version} (bbbb)"]
