@@ -127,7 +127,7 @@ def throttled(folder: Path) -> Said:
 def replays(folder: Path) -> Said:
     """PCIe replays in a run that passed."""
     pcie = factories.device_state()["pcie"] | {"replays": 7}
-    return changed_counters(folder, {}, pcie=pcie)
+    return changed_counters(folder, made.kept_on_gpus(), pcie=pcie)
 
 
 def topology(folder: Path, told: dict[str, Any]) -> Said:
@@ -363,7 +363,7 @@ def many(folder: Path, changes: Mapping[str, Mapping[str, Any]], count: int) -> 
         versions = {"runtime": "13.0", "driver": "580.159.04"}
         own = factories.on_h200(1, versions=versions) | changes.get(node, {})
         own["host"] = own["host"] | {"scheduler_node": node}
-        cases.append((made.good(node=node), own))
+        cases.append((made.good(node=node) | made.kept_on_gpus(), own))
     found = made.judge(made.write(folder, cases))
     total = evidence.session_verdict("run-0", found.values())
     worst = next((one.status for one in found.values() if one.status != "PASS"), "PASS")
@@ -386,7 +386,7 @@ def falling(folder: Path) -> Said:
     """A node that loses 1 % a week for eight weeks, judged by its last session."""
     for week in range(8):
         samples = [value * 0.99**week for value in factories.SAMPLES]
-        case, own = made.good(), factories.on_h200(1, series=[factories.series(samples)])
+        case, own = made.good() | made.kept_on_gpus(), factories.on_h200(1, series=[factories.series(samples)])
         results = made.write(folder / str(week), [(case, own)],
                              start=factories.SESSION_START)  # fmt: skip
     (found,) = made.judge(results).values()
@@ -402,4 +402,4 @@ def other_library(folder: Path) -> Said:
     lock = folder / "output/software/local.cuda.spack.lock"
     lock.parent.mkdir(parents=True)
     lock.write_text(locks.text())
-    return one_document(folder, {}, own)
+    return one_document(folder, made.kept_on_gpus(), own)
