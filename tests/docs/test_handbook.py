@@ -286,3 +286,25 @@ def test_a_cluster_without_one(shell, tmp_path, tmp_path_factory):
         assert shell(kill, tmp_path)[0] == 0
     finally:
         assert shell(stop, tmp_path)[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("session", "verdict", "ends"), [(0, 0, 0), (1, 12, 12), (2, 3, 3), (1, 0, 1), (0, 13, 13)]
+)
+def test_the_lines_for_any_ci_judge_their_own_session_or_stop(tmp_path, session, verdict, ends):
+    (lines,) = [text for _, text in BLOCK.findall(HANDBOOK["run.md"]) if "CI_JOB_ID" in text]
+    tools = {
+        "reframe": f"exit {session}",
+        "fabricheck": f'[ "$1" != verdict ] || exit {verdict}',
+    }
+    for name, body in tools.items():
+        called = f'echo "{name} $* as $FABRICHECK_SESSION" >> {tmp_path}/calls'
+        (tmp_path / name).write_text(f"#!/bin/sh\n{called}\n{body}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "env.sh").write_text(f"export PATH={tmp_path}:$PATH\n")
+    environment = {"PATH": os.environ["PATH"], "CI_JOB_ID": "7"}
+    ended = subprocess.run(["bash", "-c", lines], env=environment, cwd=tmp_path, check=False)
+    assert ended.returncode == ends
+    started, judged, *_ = (tmp_path / "calls").read_text().splitlines()
+    assert started.startswith("reframe ") and started.endswith(" as ci-7")
+    assert judged == "fabricheck verdict ci-7 as ci-7"
