@@ -213,7 +213,10 @@ def test_the_mark_is_in_the_folder_that_was_meant(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     (tmp_path / "my results").mkdir()
     assert leave("my results", monkeypatch).parent == tmp_path / "my results/marks"
+    # What the session refuses itself, in a sentence of its own.
+    (tmp_path / "file").write_text("")
     assert leave("not there", monkeypatch) is None
+    assert leave(tmp_path / "file/results", monkeypatch) is None
 
 
 @pytest.mark.parametrize("name", ["run-3", "latest", "17", "a b", "-r", "a/b", "mark-1", "a.json"])

@@ -66,8 +66,8 @@ def leave(stamp: str, command: Sequence[str], default: Path) -> Path | None:
 
     The results folder is the one that the user means, also where the session will refuse its name:
     ReFrame reads its settings in another working folder than the user's, which the shell tells. On
-    a full disk the file may stay empty, which is a mark as well. A relative folder that is not
-    there gets none: the session refuses it, and nothing in it can be judged.
+    a full disk the file may stay empty, which is a mark as well. None where the session refuses the
+    folder itself: one that is not writable, or relative and not there.
 
     :param default: the results folder without FABRICHECK_RESULTS.
     :raises InvalidInputError: when the mark cannot be made, and then, with the mark made, when
@@ -92,6 +92,8 @@ def leave(stamp: str, command: Sequence[str], default: Path) -> Path | None:
         with _new_file(results / FOLDER) as file:
             file.write(json.dumps(content, indent=1) + "\n")
     except OSError as error:
+        if not os.access(results, os.W_OK | os.X_OK):
+            return None
         raise InvalidInputError(
             f"The session cannot leave its mark in {results / FOLDER}: {error.strerror}. Without "
             "it a verdict could judge the session before."
