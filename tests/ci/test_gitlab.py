@@ -7,6 +7,7 @@ import json
 import os
 import re
 import runpy
+import shlex
 import shutil
 import subprocess
 import time
@@ -348,6 +349,18 @@ def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
     assert "--repeat cannot be used with --ci-generate" in reframe(
         own, *chosen, "--repeat=2", status=1
     )
+
+
+@pytest.mark.slow
+def test_a_job_that_measures_again_measures_the_first_as_well(tmp_path):
+    file = tmp_path / "child.yml"
+    own = {"FABRICHECK_RESULTS": str(tmp_path / "results")}
+    reframe(own, "--system=local:sim-mi250x", "-n", "^stream_again$", f"--ci-generate={file}")
+    (line,) = yaml.safe_load(file.read_text())["stream_again local:sim-mi250x"]["script"]
+    words = shlex.split(line.partition(" reframe ")[2])
+    ran = reframe(own, *(word for word in words if not word.startswith("--report-junit")))
+    assert "Ran 2/2 test case(s)" in ran
+    assert re.search(r"\(2/2\) stream_again", ran), ran
 
 
 def test_a_job_has_no_file_outside_of_the_repository(tmp_path):

@@ -121,6 +121,12 @@ def child_pipeline(
         if case.partition.scheduler.registered_name == "local"
     }
     names = list(dict.fromkeys(case.check.unique_name for case in cases))
+    # A job that measures again what a session measured first has to measure that as well.
+    first = {
+        case.check.unique_name: [f"-n^{case.check.repeats}$"]
+        for case in cases
+        if getattr(case.check, "repeats", "")
+    }
     return {
         # Whatever started the parent: a child of a merge request has no job without this rule.
         "workflow": {"rules": [{"when": "always"}]},
@@ -129,7 +135,9 @@ def child_pipeline(
         "default": DEFAULT,
         **{key: document[key] for key in ("image",) if key in document},
         **{
-            f"{name} {system}": _job(document[name], name, system, options, name in local)
+            f"{name} {system}": _job(
+                document[name], name, system, [*options, *first.get(name, ())], name in local
+            )
             for name in names
         },
         f"verdict {system}": _verdict(names, system),
