@@ -43,7 +43,7 @@ for observed in (cases.reproduced(), cases.refuted(), cases.missing()):
     print(verdict.outcome)
 
 copies = figure_runs.copies("host-pinned", {1024: 0.5, 4096: 1.5})
-found, undrawn = sections(figure_runs.partition({"small_copies": copies}))
+found, undrawn = sections(figure_runs.partition({"tiny_copies": copies}))
 assert not undrawn, undrawn
 (figure,) = [one for one in found["Between host and device"] if one.id == "host-small"]
 print(figure.title, [row["value"] for row in figure.rows], "<svg" in figure.svg)
@@ -136,7 +136,7 @@ def listed(tree: Path, partition: str) -> set[str]:
 
 def test_the_site_has_the_checks_of_its_node(tree):
     found = listed(tree, "north:gpu")
-    assert "small_copies" in found and found == listed(tree, "lumi:gpu")
+    assert "tiny_copies" in found and found == listed(tree, "lumi:gpu")
 
 
 def test_what_the_page_names_is_there():
@@ -194,14 +194,14 @@ def test_the_check_runs_on_a_simulated_node(tree, tmp_path):
     said = run(
         tree,
         "from reframe.frontend.cli import main; main()",
-        *("--system=local:sim-mi250x", "-n", "small_copies", "-r"),
+        *("--system=local:sim-mi250x", "-n", "tiny_copies", "-r"),
         RFM_CONFIG_FILES=str(tree / "config" / "settings.py"),
         RFM_INSTALL_PREFIX=reframe.INSTALL_PREFIX,
         FABRICHECK_SIM_PROGRAMS=str(ROOT / "build" / "sim" / "bin"),
         FABRICHECK_RESULTS=str(tmp_path),
     )
     assert "Ran 1/1 test case(s)" in said and "P: h2d_worst: " in said
-    assert "small_copies: report only, without a limit on local:sim-mi250x: h2d_worst" in said
+    assert "tiny_copies: report only, without a limit on local:sim-mi250x: h2d_worst" in said
 
 
 @pytest.mark.slow
@@ -217,13 +217,13 @@ def test_the_check_runs_on_a_simulated_node(tree, tmp_path):
     ],
 )
 def test_a_metric_that_lacks_something_is_refused_in_one_sentence(tree, tmp_path, old, new, said):
-    text = (tree / "reframe_checks" / "small_copies" / "small_copies.py").read_text()
+    text = (tree / "reframe_checks" / "tiny_copies" / "tiny_copies.py").read_text()
     assert text.count(old) == 1
-    (tmp_path / "small_copies.py").write_text(text.replace(old, new))
+    (tmp_path / "tiny_copies.py").write_text(text.replace(old, new))
     session = python(
         tree,
         "from reframe.frontend.cli import main; main()",
-        *("--system=local:sim-mi250x", "-c", str(tmp_path), "-n", "small_copies", "--dry-run"),
+        *("--system=local:sim-mi250x", "-c", str(tmp_path), "-n", "tiny_copies", "--dry-run"),
         RFM_CONFIG_FILES=str(tree / "config" / "settings.py"),
         RFM_INSTALL_PREFIX=reframe.INSTALL_PREFIX,
         FABRICHECK_RESULTS=str(tmp_path),
@@ -236,7 +236,12 @@ def test_a_metric_that_lacks_something_is_refused_in_one_sentence(tree, tmp_path
 @pytest.mark.parametrize(
     ("printed", "status", "exit_code", "said"),
     [
-        ("device 0: 1650.2 GB/s\ndevice 1: 1648.9 GB/s\ndone\n", "PASS", 0, "P: device_1: 1648.9"),
+        (
+            "device 0: 1650.2 GB/s\ndevice 1: 1648.9 GB/s\ndone\n",
+            "(left-out-",
+            13,
+            "P: device_1: 1648.9",
+        ),
         ("device 0: 1650.2 GB/s\ndevice 1: 1400.0 GB/s\ndone\n", "PERF-FAIL", 12, "device_1"),
         ("device 0: 1650.2 GB/s\ndevice 1: 16", "INCOMPLETE", 13, "without a value of device_1"),
         ("device 0: 1650.2 GB/s\n", "INCOMPLETE", 13, "sanity error: 1 != 2"),

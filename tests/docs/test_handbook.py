@@ -225,7 +225,7 @@ def test_reframe_lists_the_checks_of_each_command(shell, folder, tmp_path, line)
     variables = {**ASKED, "FABRICHECK_SITES": str(folder / "sites"), "FABRICHECK_NODE": "mi300x"}
     if not any(word.startswith("--system") for word in words):
         words.append("--system=lumi:gpu")
-    if "small_copies" in words:
+    if "tiny_copies" in words:
         return  # tests/docs/test_extending.py runs it
     code, said = shell(shlex.join([*words, "-l"]), tmp_path, **variables)
     assert code == 0, said

@@ -386,7 +386,10 @@ def falling(folder: Path) -> Said:
     """A node that loses 1 % a week for eight weeks, judged by its last session."""
     for week in range(8):
         samples = [value * 0.99**week for value in factories.SAMPLES]
-        case, own = made.good() | made.kept_on_gpus(), factories.on_h200(1, series=[factories.series(samples)])
+        case, own = (
+            made.good() | made.kept_on_gpus(),
+            factories.on_h200(1, series=[factories.series(samples)]),
+        )
         results = made.write(folder / str(week), [(case, own)],
                              start=factories.SESSION_START)  # fmt: skip
     (found,) = made.judge(results).values()

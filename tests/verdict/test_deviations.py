@@ -4,9 +4,11 @@ import typing
 from types import SimpleNamespace
 
 import pytest
+from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
+from fabricheck.cli import app
 from fabricheck.core import checkout
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.verdict.rules import RULES
@@ -124,6 +126,14 @@ def test_a_limit_that_a_link_at_half_its_width_reaches(tmp_path, lower, upper, u
     write(folder, document, {"copy_worst": MetricRecord(series=(), reduce="worst", rule=rule)})
     found = made.judge(results)["node1"]
     assert made.rules(found) == ({"wide-limits"} if wide else set())
+
+
+def test_the_rule_by_which_a_site_accepts_it_is_on_the_screen(results_folder):
+    made.write(results_folder, [(made.good(), factories.document())])
+    facts = {"without-mpi": ["FABRICHECK_MPI=OFF"]}
+    factories.recorded_checks(results_folder / "output", made.WHERE, facts, **CHECKS)
+    done = CliRunner().invoke(app, ["verdict"])
+    assert "  INCOMPLETE (without-mpi): FABRICHECK_MPI=OFF left out checks of" in done.output
 
 
 def test_each_is_a_rule_of_its_name_that_accepts_no_node():

@@ -16,11 +16,12 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of, listed
 from fabricheck.judge.verdict import evidence, judging, model
-from fabricheck.judge.verdict.model import Row, Verdict, by_label
+from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
 from fabricheck.report import demonstration, scheduler
 from fabricheck.results import marks, reading
 from fabricheck.results.folder import default_path
 from fabricheck.site import sets
+from fabricheck.site.deviations import NAMES
 
 #: The most passed nodes that have a row of their own.
 MOST_ROWS = 8
@@ -130,12 +131,17 @@ def _cells(row: Row) -> tuple[str, ...]:
     return titled(row.node), row.label, row.kind, row.set or "-", ran, time, first
 
 
+def _is_below(reason: Reason) -> bool:
+    """Whether a reason stands below the table: it is long, or a site accepts it by its rule."""
+    return len(reason.sentence) > LONGEST_CELL or reason.rule in NAMES
+
+
 def _reasons(rows: Sequence[Row]) -> Iterator[str]:
     """Yield why nodes did not pass, if the table does not; equal reasons once."""
     same = grouped(
         ((row.simulated, tuple(row.reasons)), row)
         for row in rows
-        if len(row.reasons) > 1 or any(len(why.sentence) > LONGEST_CELL for why in row.reasons)
+        if len(row.reasons) > 1 or any(map(_is_below, row.reasons))
     )
     for (simulated, reasons), equals in same.items():
         by = f", simulated by {simulated.label}" if simulated else ""

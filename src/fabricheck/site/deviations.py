@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Literal
+from typing import Literal, get_args
 
 from fabricheck.core.models import StrictModel
 
@@ -16,6 +16,9 @@ DeviationName = Literal[
     "changed-checks",
     "other-programs",
 ]
+
+
+NAMES = frozenset(get_args(DeviationName))
 
 
 class Deviation(StrictModel):
