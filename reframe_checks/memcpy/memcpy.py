@@ -79,7 +79,7 @@ def small(operation, size=None):
     else:
         where |= {"operation": operation, "bytes": SMALL_COPIES[size]}
         name, unit = f"{operation}_{size}_worst", "GB/s"
-    return Metric(name, where, unit=unit, independent=True)
+    return Metric(name, where, unit=unit)
 
 
 class CopyCheck(MeasuringCheck):
@@ -161,13 +161,18 @@ class memcpy_small(CopyCheck):
     operations = ("h2d-latency", "d2h-latency", "h2d", "d2h")
     # Some hundred series of copies that take microseconds.
     arguments = ("--max-samples", "15", "--batch-time", "0.001")
-    metrics = tuple(
-        small(operation, size) for operation in ("h2d", "d2h") for size in (None, *SMALL_COPIES)
-    )
 
     def sizes(self):
         """Return the sizes of a message, in the form of memcpy's option."""
         return ",".join(SMALL_COPIES)
+
+    def expected_metrics(self):
+        """Return for each direction and size how the worst device compares."""
+        return [
+            relative.of_members(small(operation, size), self.node)
+            for operation in ("h2d", "d2h")
+            for size in (None, *SMALL_COPIES)
+        ]
 
 
 @rfm.simple_test
