@@ -13,6 +13,7 @@ from fabricheck.judge.verdict import judging
 from fabricheck.report import contents
 from fabricheck.results import joined, reading
 from fabricheck.results.folder import ResultsFolder, documents_of
+from fabricheck.results.session import checks_of
 
 START = factories.SESSION_START
 
@@ -112,6 +113,19 @@ def test_its_verdict_is_that_of_its_folders(parts, tmp_path):
     assert verdicts(tmp_path / "all") == apart
     assert {node for node, _ in apart} > {"(no node)"}
     assert all(status == "INCOMPLETE" for status, *_ in apart.values())
+
+
+def test_a_deviation_of_any_part_is_one_of_the_whole(tmp_path):
+    folders = []
+    for number, deviations in enumerate(({}, {"without-mpi": ["FABRICHECK_MPI=OFF"]})):
+        folder = tmp_path / str(number)
+        factories.session(folder, [factories.case(f"check_{number}")], number)
+        checks = {"check_0": "smoke", "check_1": "smoke"}
+        factories.recorded_checks(folder / "output", "local:host", deviations, **checks)
+        folders.append(folder)
+    joined.join(folders, tmp_path / "all", "smoke")
+    recorded = checks_of([tmp_path / "all" / "output"])["local:host"]
+    assert [each.name for each in recorded.deviations] == ["without-mpi"]
 
 
 def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):

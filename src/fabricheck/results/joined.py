@@ -15,11 +15,18 @@ from typing import Any
 
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
+from fabricheck.core.models import read_model
 from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.session import CHECKS_FILE, Session
+from fabricheck.results.session import (
+    CHECKS_FILE,
+    Session,
+    SessionChecks,
+    joined_checks,
+    write_checks,
+)
 from fabricheck.site import software
 
 #: Fields of a case that name a folder, and the part of the results folder that it is in.
@@ -72,8 +79,13 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
         every = [output for _, session in sessions for output in session.outputs]
         for outputs in [place for place in every if (place / software.FOLDER).is_dir()][:1]:
             shutil.copytree(outputs / software.FOLDER, target / "output" / software.FOLDER)
-        for outputs in [place for place in every if (place / CHECKS_FILE).is_file()][:1]:
-            shutil.copy(outputs / CHECKS_FILE, target / "output")
+        records = [
+            read_model(place / CHECKS_FILE, SessionChecks)
+            for place in every
+            if (place / CHECKS_FILE).is_file()
+        ]
+        if records:
+            write_checks(target / "output", joined_checks(records))
         (target / "reports").mkdir(parents=True)
     except (OSError, shutil.Error) as error:
         raise NotFoundError(f"{target} cannot be written: {error}") from None

@@ -654,6 +654,22 @@ def write_checks(outputs: Path, checks: SessionChecks) -> None:
     write_whole(outputs / CHECKS_FILE, checks.model_dump_json() + "\n")
 
 
+def joined_checks(records: Sequence[SessionChecks]) -> SessionChecks:
+    """Return the first record with the deviations of all, and what all of them accept."""
+    first, *others = records
+    partitions = dict(first.partitions)
+    for where, its in first.partitions.items():
+        rest = [record.partitions[where] for record in others if where in record.partitions]
+        deviations = [*its.deviations]
+        accepts = [*its.accepts]
+        for other in rest:
+            deviations += [each for each in other.deviations if each not in deviations]
+            accepts = [name for name in accepts if name in other.accepts]
+        changes = {"deviations": deviations, "accepts": accepts}
+        partitions[where] = its.model_copy(update=changes)
+    return first.model_copy(update={"partitions": partitions})
+
+
 def checks_of(outputs: Iterable[Path]) -> Mapping[str, PartitionChecks]:
     """Return the checks of a session's partitions; empty without a record.
 
