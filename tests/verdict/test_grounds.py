@@ -6,6 +6,8 @@ from typer.testing import CliRunner
 import factories
 import verdict_sessions as made
 from fabricheck.cli import app
+from fabricheck.report import contents
+from fabricheck.results import reading
 
 MEMORY, HOST_LINKS, PAIRS = "memory of its GPUs", "their host links", "the pairs of GPUs"
 
@@ -117,6 +119,26 @@ def test_a_demonstration_says_first_that_it_accepts_nothing(results_folder):
         )
         assert "Accept" not in done.output
         assert done.output.index("measured") < done.output.index("simulated")
+
+
+@pytest.mark.parametrize(
+    ("document", "badge"), [(factories.document(), "demonstration"), (gpus(), "pass")]
+)
+def test_the_badge_is_green_only_where_a_node_is_accepted(results_folder, document, badge):
+    made.write(results_folder, [(made.good() | made.kept_on_gpus(), document)])
+    assert contents.page_contents(reading.read()).badge == badge
+
+
+def test_a_machine_stands_above_a_simulated_node_that_failed(results_folder):
+    model = {"system": "a", "partition": "model"}
+    slow = made.good("slow", None, **model) | made.missed()
+    cases = [(slow, factories.simulated_document()), (made.good() | made.kept_on_gpus(), gpus())]
+    made.write(results_folder, cases)
+    for command in ("summary", "verdict"):
+        text = CliRunner().invoke(app, [command]).output
+        assert text.index(" measured") < text.index(" simulated"), text
+    found = contents.page_contents(reading.read())
+    assert [part.observed.simulated for part in found.parts] == [False, True]
 
 
 def test_one_node_with_gpus_is_no_demonstration(results_folder):
