@@ -351,9 +351,8 @@ FLEET = (
 
 TIME = (
     Row(50, "slow the first time only", "S",
-        Session(["p2p_engine", "stream_local"], ["p2p_kernel"],
-                resource("memory of device3", "copy engine of copies device0-*", delay_us=100000,
-                         first=1)),
+        Session(overlay=resource("memory of device3", "copy engine of copies device0-*",
+                                 delay_us=100000, first=1)),
         Must(PASS)),
     Row(50, "slow in a part of its samples", "H",
         Made("`memcpy_at_times.json`, recorded on two H200", files.at_times),
