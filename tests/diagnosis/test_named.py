@@ -253,3 +253,13 @@ def test_a_diagnosis_of_few_of_the_missed_limits_is_unsure(mi250x):
     session.misses += [Miss("rccl", f"metric {number}") for number in range(sure.misses + 2)]
     found = diagnose(session, mi250x.node)
     assert found.doubts == ["unexplained"] and "perhaps HBM of device 3" in found.sentence
+
+
+def test_two_host_links_that_are_slow_at_some_sizes_only_are_no_sure_diagnosis():
+    # The link of two devices is one: only ranks at the same time show it, at their own size.
+    turns = [{"names": ["host link to device4", "host link to device5"], "take_turns": True}]
+    checks = ("memcpy_near", "memcpy_numa", "pingpong_right")
+    session = planted.judged(sessions.simulated("mi250x", checks, resources=turns))
+    found = diagnose(session, load("mi250x"))
+    assert [one.component.kind for one in found.degraded] == ["host_link", "host_link"]
+    assert found.unsure and found.doubts == ["many"]
