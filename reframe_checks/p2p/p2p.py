@@ -150,7 +150,7 @@ class p2p_kernel(PairCheck):
 
 @rfm.simple_test
 class p2p_small(PairCheck):
-    """Small copies by engine; pairs of a link class are compared with each other."""
+    """Small copy-engine transfers; pairs of a link class are compared with each other."""
 
     descr = "Peer copies of 64 KiB to 4 MiB by copy engine, all pairs (E7)"
     tags = {"E7", "node", "full"}

@@ -351,7 +351,7 @@ def _slurm() -> Iterator[Reader]:
     def nodes(path: Path) -> Mapping[Any, Any]:
         with _said(path):
             found = slurm.query_nodes("node[1-3]")
-        return {name: one.state for name, one in found.metrics.items()}
+        return {name: one.state for name, one in found.items()}
 
     def job(path: Path) -> Mapping[Any, Any]:
         with _said(path):

@@ -38,7 +38,8 @@ COMMANDS = (
     (["papers", "claims", SESSION], {0}, "reproduced"),
     (["results", "coverage", SESSION], {0}, "E1 "),
     (["compare", SESSION, SESSION], {0}, "0 worse, 0 better"),
-    (["verdict", SESSION], {0}, "no session recorded them"),
+    # Its references were report only, but for three counts: no limit judged the GPUs.
+    (["verdict", SESSION], {13}, "was compared with a limit on h200:x2"),
     (["results", "export", SESSION, "--output", "table.csv"], {0}, "15 series"),
     (["report", SESSION, "--output", "page"], {0}, "Report: page/index.html"),
     (["every-node", "lumi:gpu"], {NotFoundError.exit_code}, "fabricheck[run]"),

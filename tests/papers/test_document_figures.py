@@ -30,10 +30,10 @@ def test_a_counterpart_is_linked_and_what_lacks_has_a_reason(two_partitions):
     found = section.counterparts(contents.page_contents(reading.read()))
     rows = {(row.theirs.document, row.theirs.figure): row for row in found}
     stream = rows["jsc", "STREAM over size"]
-    assert [one.where for one in stream.ours] == ["local:sim-mi250x", "local:host"]
+    assert [one.where for one in stream.ours] == ["local:host", "local:sim-mi250x"]
     assert [one.figure.kind for one in stream.ours] == [
-        "simulated",
         "measured",
+        "simulated",
     ] and not stream.why_not
     assert rows["paper", "12"].why_not.startswith("E11: ") and not rows["paper", "12"].ours
     assert all(bool(row.ours) != bool(row.why_not) for row in rows.values())

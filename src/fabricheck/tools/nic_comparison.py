@@ -206,12 +206,12 @@ def _renamed(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
         return
     names = listed(f"{pair.nic['name']} ({pair.expected.name})" for pair in renamed)
     yield f"other names than in {model.name}: {names} of {node}"
-    if any(pair.by == "domain" for pair in renamed):
+    if any(pair.found_by == "domain" for pair in renamed):
         yield (
             f"NICs of {node} under other names were compared by NUMA domain, as the device nearest "
             f"to each is not known of {model.name} or of the node"
         )
-    if any(pair.by == "order" for pair in renamed):
+    if any(pair.found_by == "order" for pair in renamed):
         yield (
             f"NICs of {node} under other names were compared in the order of PCI addresses, as "
             "their places are unknown"

@@ -26,11 +26,11 @@ _KIND_OF_NAME = {"cxi": "cxi", "mlx": "infiniband", "ib": "infiniband", "roce": 
 
 @dataclass(frozen=True)
 class Pair:
-    """A NIC of the model and the one of the node that has its place; by: how it was found."""
+    """A NIC of the model and the one of the node that has its place; found_by: how."""
 
     expected: Nic
     nic: NodeNic
-    by: By
+    found_by: By
 
     @property
     def is_renamed(self) -> bool:
@@ -57,7 +57,7 @@ class Matching:
 
     def alike(self, expected: Nic, nics: Sequence[Nic]) -> Sequence[Nic]:
         """Return the NICs of a model that the node does not tell from one of them, with itself."""
-        if any(pair.by == "order" for pair in self.pairs):
+        if any(pair.found_by == "order" for pair in self.pairs):
             return list(nics)
         if self.knows_devices:
             return [nic for nic in nics if nic.device == expected.device]

@@ -352,7 +352,7 @@ def _passed(series: Series, routes: Routes | None) -> list[Resource]:
 
 
 def _started(series: Series) -> Resource | None:
-    """Return the latency of a copy by engine; None where it is of no pair and no device."""
+    """Return the latency of a copy-engine transfer; None where it is of no pair and no device."""
     source, destination = series["source"], series["destination"]
     ends = [End("device", device) for device in device_pair(series)]
     if len(ends) == 2:
