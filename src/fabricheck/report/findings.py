@@ -111,7 +111,7 @@ def first_reason(verdict: NodeVerdict) -> str:
     """Return the diagnosis, the first reason against PASS, and how many more there are."""
     found, more = verdict.diagnosis, len(verdict.reasons) - 1
     said = (
-        *([found.sentence] if found is not None and found.degraded and not found.unsure else []),
+        *([found.sentence] if found is not None and found.degraded else []),
         *(f"{reason.sentence.rstrip('.')}." for reason in verdict.reasons[:1]),
         *([f"And {count(more, 'more reason')}."] if more > 0 else []),
     )

@@ -708,9 +708,9 @@ def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[st
 
 
 def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
-    """Return the reasons of a node with its diagnosis before the first miss.
+    """Return the reasons of a node with its diagnosis before the first miss; after it if unsure.
 
-    If nothing explains the misses for sure, that is stated after them, unless the data is missing.
+    If nothing explains the misses, that is stated after them, unless the data is missing.
     Without a node model, the misses themselves name all that is known.
     """
     places = [place for place, reason in enumerate(reasons) if reason.rule.name in OF_MISSES]
@@ -720,8 +720,11 @@ def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> 
     gone = all(reasons[place].rule.name == "lost" for place in places)
     if not diagnosis.degraded and (diagnosis.lacking or gone):
         return list(reasons)
-    sure = bool(diagnosis.degraded) and not diagnosis.unsure
-    place = places[0] if sure else places[-1] + 1
-    status = reasons[places[0] if sure else places[-1]].status
+    if not diagnosis.degraded:
+        place, status = places[-1] + 1, reasons[places[-1]].status
+    elif diagnosis.unsure:
+        place, status = places[0] + 1, reasons[places[0]].status
+    else:
+        place, status = places[0], reasons[places[0]].status
     found = replace(finding("diagnosis", diagnosis.sentence), status=status)
     return [*reasons[:place], found, *reasons[place:]]

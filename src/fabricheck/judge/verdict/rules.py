@@ -322,9 +322,9 @@ _OF_A_NODE = (
     Rule(
         "diagnosis",
         "PERF-FAIL",
-        "The smallest set of degraded components that explains the missed limits, before them and "
-        "with the status of the first; or, after them, that none explains them or which may, where "
-        "that is unsure (`fabricheck diagnose`).",
+        "The smallest set of degraded components that explains the missed limits, before them, or "
+        "after the first where it is unsure, and with the status of the first; or, after them, "
+        "that none explains them (`fabricheck diagnose`).",
     ),
     Rule("nothing-passed", "INCOMPLETE", "No check failed, and none passed either."),
     Rule(
