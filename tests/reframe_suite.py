@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from unittest import mock
 
 import reframe
@@ -240,3 +241,8 @@ class Suite:
         """Return the report of the only session."""
         (file,) = (self.results / "reports").glob("run-*.json")
         return json.loads(file.read_text())
+
+
+def rules_of(verdict: Any) -> list[str]:
+    """Return the rules of a verdict's reasons, but for the variable that every suite here sets."""
+    return [reason.rule for reason in verdict.reasons if reason.rule != "without-mpi"]

@@ -175,7 +175,7 @@ def document(options, code):
             "hostname": platform.node(),
             "kernel": platform.release(),
             "cpu_model": "fake",
-            "cores_allowed": [0],
+            "cores_allowed": [*range(16)] if told else [0],
             "numa_domains": [{"index": 0, "cores": [0], "memory_bytes": 1 << 30}],
             "last_level_cache_bytes": 1 << (40 if FAULT == "caches-hidden" else 20),
             "page_size_bytes": 4096,

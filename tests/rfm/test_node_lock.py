@@ -189,8 +189,9 @@ def make_link(file):
 
 
 def make_socket(file):
-    with contextlib.closing(socket.socket(socket.AF_UNIX)) as made:
-        made.bind(os.path.relpath(file))
+    # The path of a socket is short; that of a folder of tests is not.
+    with contextlib.closing(socket.socket(socket.AF_UNIX)) as made, contextlib.chdir(file.parent):
+        made.bind(file.name)
 
 
 @pytest.mark.parametrize(

@@ -105,9 +105,9 @@ def test_a_check_that_only_an_allocation_has_is_not_lost_on_a_login_node(monkeyp
     class stream_local:
         tags = frozenset({"full", "E1"})
 
-    partition = SimpleNamespace(fullname="lumi:gpu", features=["devices"], environs=[])
+    partition = SimpleNamespace(fullname="lumi:gpu", features=["devices"], environs=[], extras={})
     session = object.__new__(guard._Session)
-    options = SimpleNamespace(names=None, restore_session=None)
+    options = SimpleNamespace(names=None, restore_session=None, vars=None)
     monkeypatch.setattr(reframe_internals.session, "options", options)
     session._generated = [
         SimpleNamespace(check=kind(), partition=partition) for kind in (nic_loopback, stream_local)
