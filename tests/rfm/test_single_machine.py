@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import socket
+from collections import Counter
 
 import pytest
 import yaml
@@ -23,6 +25,7 @@ from fabricheck.rfm import acceptance
 from fabricheck.rfm.machine_limits import floor
 from fabricheck.rfm.metrics import Metric
 from fabricheck.site import clusters, this_machine
+from site_dry_runs import H200_TOOLS
 
 
 def own_model(folder, name="mine"):
@@ -273,3 +276,63 @@ def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results
     assert said in verdict.caveats
     covered = CliRunner().invoke(app, ["results", "coverage", str(results_folder)])
     assert said in " ".join(covered.stdout.split()), covered.output
+
+
+#: A limit of a dry run: the metric, and its reference where it has one.
+LIMIT = re.compile(
+    r"(?P<check>\w+) /\w+ @local:gpu|"
+    r"P: (?P<metric>\w+): None \S+ \(r:(?P<value>\S+), l:(?P<lower>\S+), u:(?P<upper>\S+)\)"
+)
+
+
+def limits_of(text):
+    """Return the lowest and the highest value that each limited metric of a check may have."""
+    found, check = {}, ""
+    for match in LIMIT.finditer(text):
+        if match["check"]:
+            check = match["check"]
+            continue
+        value = float(match["value"])
+        lower, upper = (None if match[side] == "None" else float(match[side])
+                        for side in ("lower", "upper"))  # fmt: skip
+        least = -math.inf if lower is None else value * (1 + lower)
+        most = math.inf if upper is None else value * (1 + upper)
+        found[check, match["metric"]] = (least, most)
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("node", "machines", "compared"),
+    [("two-h200", {"A": 4, "B": 3, "C": 4, "D": 5, "E": 4, "F": 5}, 1500),
+     ("one-h100", {"G": 6}, 60)],
+)  # fmt: skip
+def test_no_recorded_session_of_make_run_misses_todays_limits(suite, node, machines, compared):
+    """All machines were healthy; their hosts were shared, that of E with heavy use."""
+    folder = ROOT / "tests" / "outputs" / "h200" / "make-run"
+    suite.variables |= H200_TOOLS | {
+        "FABRICHECK_MPI": "ON",
+        "FABRICHECK_NODE": str(folder / node / "vm.yaml"),
+    }
+    checks = ROOT / "reframe_checks"
+    ended = suite("--system=local:gpu", "--mode=node", "--dry-run", checks=checks)
+    assert ended.status == 0, ended
+    limits = limits_of(ended.text)
+    sessions = json.loads((folder / "sessions.json").read_text())
+    here = [session for session in sessions if session["machine"] in machines]
+    assert Counter(session["machine"] for session in here) == machines
+    values = [
+        (session["machine"], check, metric, value)
+        for session in here
+        for check, attempts in session["values"].items()
+        for attempt in attempts
+        for metric, value in attempt.items()
+        if (check, metric) in limits
+    ]
+    assert len(values) > compared
+    missed = []
+    for machine, check, metric, value in values:
+        least, most = limits[check, metric]
+        if not least <= value <= most:
+            missed.append((machine, check, metric, value, least, most))
+    assert missed == []
