@@ -40,6 +40,8 @@ def _cell(said: Said | None, name: str, fault: str) -> str:
         return "has no such mode"
     if not nodes.is_named(name, fault, said):
         return f"{said.status}, **not named**: {said.diagnosis}"
+    if fault == "healthy":
+        return "nothing failed"
     told = said.diagnosis or nodes.named(name, fault)
     return f"{said.status}: {told}" if told else said.status
 
