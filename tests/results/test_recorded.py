@@ -14,7 +14,7 @@ from fabricheck.tools.topology.texts import parse_files
 H200 = Path(__file__).resolve().parents[1] / "outputs" / "h200"
 #: Files that are no documents: what rounds and checks asked for, values of sessions, and ReFrame's
 #: reports.
-OTHERS = {table.FILE, "plan.json", "metrics.json", "node-sessions-x2.json"}
+OTHERS = {table.FILE, "plan.json", "metrics.json", "node-sessions-x2.json", "sessions.json"}
 DOCUMENTS = [
     file
     for file in sorted(H200.rglob("*.json"))
