@@ -249,7 +249,7 @@ def test_of_sessions_a_node_that_stands_out_has_the_diagnosis_of_its_verdict(tmp
         metric_records.write(place, document, {"copy_worst": one})
     page = tmp_path / "fleet.html"
     code, out, _ = run(capsys, tmp_path / "nodes", "--output", page)
-    sentence = "HBM of device 3, compute units of device 3 or device 3 down by 25 %"
+    sentence = "HBM of device 3, compute units of device 3 or device 3 is down by 25 %"
     (line,) = (one for one in out.splitlines() if one.startswith("  node4: "))
     assert code == 14 and f"; diagnosis: {sentence}" in line
     assert sentence in page.read_text(encoding="utf-8")

@@ -88,7 +88,9 @@ def test_a_degraded_link_is_outlined_in_words_and_colour():
     assert shown.count("degraded") == 1 and "6 to 0" in shown and "outlined: degraded" in shown
     assert titles(found.svg) == ["degraded: link 6-0, one direction"]
     assert found.svg.count(drawing.FAILURE) == 2  # the link and the legend
-    assert found.says.startswith("link 6-0, one direction down by 50 %: 2 of 4 missed limits. ")
+    assert found.says.startswith(
+        "Link 6-0, one direction is down by 50 %: it explains 2 of the 4 missed limits. "
+    )
 
 
 def test_equals_are_all_marked_with_a_dash_and_a_question():
@@ -129,7 +131,7 @@ def test_without_a_place_or_a_diagnosis_nothing_is_marked():
     ("found", "told"),
     [
         (one(part("link_gone", 0, 6), loss=None), ""),
-        (one(part("latency_of_link", 0, 6), loss=250.0), "250 % longer"),
+        (one(part("latency_of_link", 0, 6), loss=250.0), "250 % higher"),
         (one(part("hbm", 3), loss=30.4), "30 %"),
     ],
 )

@@ -257,7 +257,7 @@ def test_the_verdict_on_each_node_is_the_right_one(ended):
     # What explains the misses comes before them.
     assert "device 3 of node mi250x (simulated) measured" in why["node2"][1]
     for node, said in (
-        ("node2", "HBM of device 3 down by 7.9 %: 5 of 5 missed limits."),
+        ("node2", "HBM of device 3 is down by 7.9 %: it explains all 5 missed limits."),
         ("node3", "its job reached its time limit"),
         ("node4", "its node failed"),
         ("node5", "node node5 is DOWN"),

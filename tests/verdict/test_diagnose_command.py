@@ -39,8 +39,8 @@ def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(session
     said = run(session)
     assert said.exit_code == 0
     for words in (
-        "HBM of device 3, compute units of device 3 or device 3 down by 25 %: "
-        "1 of 1 missed limits.",
+        "HBM of device 3, compute units of device 3 or device 3 is down by 25 %: "
+        "this explains the missed limit.",
         "For HBM of device 3: stream_local copy device 3",
         "-n ^p2p_kernel$",
     ):

@@ -48,9 +48,15 @@ ComponentKind = Literal[
 
 Direction = Literal["from", "to", "one-way"]
 
-#: The label of each kind by its direction, else by the number of its ids; a and b are the first and
+#: What ends the noun that a label begins with.
+_PREPOSITIONS = ("at", "between", "from", "of", "on", "to")
+
+#: The words of a kind by its direction, else by the number of its ids; a and b are the first and
 #: the second half of its ids.
-_LABELS: Mapping[ComponentKind, Mapping[str | int | None, str]] = {
+_Forms = Mapping[str | int | None, str]
+
+#: The label of each kind.
+_LABELS: Mapping[ComponentKind, _Forms] = {
     "device": {1: "device {a}"},
     "package": {"any": "package of devices {ids}"},
     "pair": {2: "pair {a}-{b}"},
@@ -117,6 +123,17 @@ _LABELS: Mapping[ComponentKind, Mapping[str | int | None, str]] = {
     "numa_rotated": {"any": "NUMA domains rotated by {steps}"},
 }
 
+#: The clause of each kind that is not a matter of degree.
+_FACTS: Mapping[ComponentKind, _Forms] = {
+    "link_gone": {2: "link {a}-{b} is gone"},
+    "link_turns": {2: "the two directions of link {a}-{b} take turns"},
+    "cables_exchanged": {
+        2: "the cables of devices {a} and {b} are exchanged",
+        "any": "the cables of packages {a} and {b} are exchanged",
+    },
+    "numa_rotated": {"any": "the NUMA domains are rotated by {steps}"},
+}
+
 
 class Component(StrictModel):
     """A component of a node, or a way in which the node is wired otherwise than its model."""
@@ -133,7 +150,30 @@ class Component(StrictModel):
     @property
     def label(self) -> str:
         """The component in words."""
-        forms, ids = _LABELS[self.kind], self.ids
+        return self._filled(_LABELS[self.kind])
+
+    @property
+    def is_latency(self) -> bool:
+        """Whether it is slower by taking longer, not by less bandwidth."""
+        return self.kind.startswith("latency_of_")
+
+    @property
+    def is_plural(self) -> bool:
+        """Whether its label takes a plural verb: copies from device 3 do, HBM of device 3 not."""
+        for word in self.label.split():
+            if word in _PREPOSITIONS:
+                return False
+            if word.endswith("s"):
+                return True
+        return False
+
+    @property
+    def fact(self) -> str | None:
+        """What is the case, in a clause; None for a component that is slower by some degree."""
+        return self._filled(_FACTS[self.kind]) if self.kind in _FACTS else None
+
+    def _filled(self, forms: _Forms) -> str:
+        ids = self.ids
         form = next(forms[key] for key in (self.direction, len(ids), "any") if key in forms)
         half = (len(ids) + 1) // 2
         a, b, all_ids = (listed(part) for part in (ids[:half], ids[half:], ids))
@@ -141,11 +181,6 @@ class Component(StrictModel):
         return form.format(
             a=a, b=b, ids=all_ids, steps=steps, way=self.direction or "of", operation=self.operation
         )
-
-    @property
-    def is_latency(self) -> bool:
-        """Whether it is slower by taking longer, not by less bandwidth."""
-        return self.kind.startswith("latency_of_")
 
 
 class Degraded(StrictModel):
@@ -155,7 +190,7 @@ class Degraded(StrictModel):
     equals: list[Component] = []
     """Other components that explain as much: one of them all is degraded."""
     loss_percent: float | None
-    """By how many percent it is below its bandwidth, or, of a latency, how much longer that is;
+    """By how many percent it is below its bandwidth, or, of a latency, how much higher that is;
     null where it is not a matter of degree, as of a link that is gone."""
     sizes: tuple[int, int] | None = None
     """The least and the most bytes of the transfers that are slower; null where all sizes are."""
@@ -185,7 +220,7 @@ class Degraded(StrictModel):
         if self.loss_percent is None:
             return ""
         if self.component.is_latency:
-            return f"{self.loss_percent:.3g} % longer"
+            return f"{self.loss_percent:.3g} % higher"
         only = " to ".join(dict.fromkeys(map(amounts.about, self.sizes or ())))
         return f"{self.loss_percent:.2g} %" + (f" only at {only}" if only else "")
 
@@ -225,16 +260,42 @@ class Diagnosis(StrictModel):
         if not self.degraded:
             many = "the missed limit" if self.misses == 1 else f"any of {self.misses} missed limits"
             return f"No degraded component explains {many}."
-        causes = "; ".join(_told(degraded) for degraded in self.degraded)
-        explained = f"{self.explained} of {self.misses} missed limits"
+        clauses = "; ".join(_clause(degraded) for degraded in self.degraded)
         if self.unsure:
             why = listed(_DOUBTS[doubt] for doubt in self.doubts)
-            return f"Unsure, since {why}; perhaps {causes}: {explained}."
-        return f"{causes}: {explained}."
+            return f"Unsure, since {why}; perhaps {clauses}: this would explain {self._limits}."
+        return f"{clauses[0].upper()}{clauses[1:]}: {self._pronoun} {self._limits}."
+
+    @property
+    def _pronoun(self) -> str:
+        """What stands for the clauses, with its verb."""
+        first = self.degraded[0]
+        if len(self.degraded) > 1:
+            return "together they explain"
+        if first.equals or first.component.is_plural:
+            return "this explains"
+        return "it explains"
+
+    @property
+    def _limits(self) -> str:
+        """How many limits are explained: both missed limits; 45 of the 49 missed limits."""
+        if self.explained < self.misses:
+            return f"{self.explained} of the {self.misses} missed limits"
+        if self.misses == 1:
+            return "the missed limit"
+        return "both missed limits" if self.misses == 2 else f"all {self.misses} missed limits"
 
 
-def _told(degraded: Degraded) -> str:
-    name = enumerated([each.label for each in (degraded.component, *degraded.equals)], last="or")
-    down = "" if degraded.component.is_latency else "down by "
-    loss = f"{name} {down}{degraded.loss}" if degraded.loss else name
-    return f"{loss} ({degraded.causes[0]})" if degraded.causes else loss
+def _clause(degraded: Degraded) -> str:
+    """Return what is wrong, with the other components that would explain as much."""
+    every = (degraded.component, *degraded.equals)
+    slower = [each for each in every if each.fact is None]
+    clauses = [each.fact for each in every if each.fact is not None]
+    if slower:
+        labels = enumerated([each.label for each in slower], last="or")
+        verb = "are" if slower[-1].is_plural else "is"
+        by = "" if slower[-1].is_latency else "down by "
+        state = f"{by}{degraded.loss}" if degraded.loss else "slower"
+        clauses.insert(0, f"{labels} {verb} {state}")
+    clause = " or ".join(clauses)
+    return f"{clause} ({degraded.causes[0]})" if degraded.causes else clause
