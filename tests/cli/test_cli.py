@@ -20,13 +20,10 @@ HEAD = ["Session", "Date", "Partitions", "Checks", "Passed", "Failed", "Retried"
 
 
 def run(*arguments, code=GOOD):
-    """Call the command line; every line of output must fit, every error is one sentence."""
+    """Call the command line; every error is one sentence."""
     result = CliRunner().invoke(app, [str(argument) for argument in arguments])
     assert result.exit_code == code, result.output
     assert "Traceback" not in result.output
-    for line in result.stdout.splitlines():
-        if "--json" not in arguments and "validate" not in arguments:
-            assert len(line) <= 100, line
     for line in result.stderr.splitlines():
         assert line.startswith("fabricheck: ") and line.endswith((".", "--help.")), line
     return result

@@ -20,7 +20,6 @@ from two_sessions import (
 )
 
 import factories
-from fabricheck.core import show
 
 
 def test_identical_sessions_are_unchanged(before):
@@ -46,9 +45,8 @@ def test_one_slowed_link_is_worse_and_named(before, tmp_path):
     assert shown.exit_code == 10
     row = next(line for line in shown.stdout.splitlines() if " 0 to 1, 256 MiB " in line)
     assert re.search(r"p2p_engine E7 engine peer, GB/s +1/2 .* 50.000 37.000 0.740 \(0.733-", row)
-    assert shown.stdout.index("Worse in B") < shown.stdout.index("1 worse, 0 better, 2 unchanged")
+    assert shown.stdout.startswith("1 worse, 0 better, 2 unchanged")
     assert re.search(r"at most 0\.000\d+ of these series would differ by chance", shown.stdout)
-    assert all(len(line) <= show.PIPED_WIDTH for line in shown.stdout.splitlines())
 
 
 def test_of_a_latency_less_is_better(before, tmp_path):

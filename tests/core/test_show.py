@@ -70,12 +70,18 @@ def test_markdown_shows_the_same_and_takes_text_as_text(capsys):
     assert capsys.readouterr().out == ("A \\*line\\*\n\n| a | b |\n|---|---:|\n| 1\\|2 | x |\n\n")
 
 
-def test_a_line_that_is_not_wrapped_is_one_whatever_its_length(capsys):
+def test_nothing_is_wrapped_in_a_pipe_unless_columns_says_how_wide_it_is(capsys, monkeypatch):
     long = "word " * 99 + "\x1b"
+    row = Table(("a", "b"), [("x", "cell " * 99 + "end"), ("y", "short")])
+    show.result(None, [long, row])
+    lines = capsys.readouterr().out.splitlines()
+    assert lines == ["word " * 99 + "\\x1b", "a b", f"x {'cell ' * 99}end", "y short"]
+    monkeypatch.setenv("COLUMNS", "60")
+    show.result(None, [long, row])
+    lines = capsys.readouterr().out.splitlines()
+    assert 55 < max(map(len, lines)) <= 60
     show.result(None, [long], wrapped=False)
     assert capsys.readouterr().out == "word " * 99 + "\\x1b\n"
-    show.result(None, [long])
-    assert max(map(len, capsys.readouterr().out.splitlines())) <= show.PIPED_WIDTH
 
 
 def test_nothing_else_draws_a_table_or_counts_what_it_leaves_out():

@@ -13,7 +13,6 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
-from fabricheck.core import show
 from fabricheck.papers import claims_command
 from fabricheck.papers.claims import CLAIMS
 
@@ -91,11 +90,10 @@ def test_measured_and_simulated_stand_apart_and_construction_is_told(documents):
     assert found["simulated", "local-triad-82"]["outcome"] == "not reproduced"
 
 
-def test_the_table_fits_and_counts_what_is_no_evidence_apart(documents):
+def test_the_table_counts_what_is_no_evidence_apart(documents):
     ended = run(documents)
     assert ended.exit_code == 0, ended.output
     lines = ended.stdout.splitlines()
-    assert all(len(line) <= show.PIPED_WIDTH for line in lines)
     assert "documents outside any session (sim), simulated, node mi250x" in lines
     assert "documents outside any session (cuda), measured" in lines
     text = " ".join(ended.stdout.split())
@@ -130,7 +128,6 @@ def test_rules_need_no_session(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     ended = run("--rules")
     assert ended.exit_code == 0, ended.output
-    assert all(len(line) <= show.PIPED_WIDTH for line in ended.stdout.splitlines())
     assert "local-stream-87" in ended.stdout and "3 points either way" in ended.stdout
     listed = json.loads(run("--rules", "--json").stdout)["claims"]
     assert [one["id"] for one in listed] == [claim.id for claim in CLAIMS]

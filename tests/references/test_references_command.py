@@ -13,7 +13,6 @@ import pytest
 from typer.testing import CliRunner
 
 from fabricheck.cli import app
-from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import listing, stated
@@ -66,7 +65,6 @@ def run(*arguments: str, code: int = 0):
 
 def text(code: int = 0) -> str:
     result = run(code=code)
-    assert all(len(line) <= show.PIPED_WIDTH for line in result.stdout.splitlines())
     return " ".join(result.stdout.split())
 
 

@@ -28,15 +28,19 @@ LONGEST = 39
 #: Characters shown of a failed check's reason without --all.
 LONGEST_REASON = 163
 
+#: What is counted of every comparison, beside worse and better values.
+_OTHER_COUNTS = ("unchanged", "undetermined", "missing in B", "missing in A", "not comparable")
+
 #: The heading of a comparison whose two sides have different clocks.
 INFORMS = "measured against simulated: informs only, judges nothing"
 
 
 def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Iterator[Block]:
-    """Yield the lines and the tables; an empty line is before each table of its own.
+    """Yield the totals, then lines and tables; an empty line is before each table of its own.
 
     With many nodes those without anything worse, better or missing are named only.
     """
+    yield f"{_counts(found)}."
     for letter, side in (("A", a), ("B", b)):
         yield f"{letter}: {side.name}, {titled(side.results)}"
         if a.says != b.says:
@@ -44,7 +48,8 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
     whole = show_all or len(found) <= MOST_NODES
     for comparison in found:
         if whole or comparison.changed:
-            yield from ("", _partitions(comparison), *_of_a_node(comparison, show_all))
+            yield from ("", _partitions(comparison))
+            yield from _of_a_node(comparison, show_all, several=len(found) > 1)
     unchanged = [comparison for comparison in found if not (whole or comparison.changed)]
     if unchanged:
         nodes = folded(
@@ -55,7 +60,8 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
         yield "The first value of each group is shown; --all shows every one."
 
 
-def _of_a_node(one: Comparison, show_all: bool) -> Iterator[Block]:
+def _of_a_node(one: Comparison, show_all: bool, several: bool) -> Iterator[Block]:
+    """Yield what differs, worse values first, and, if there are several nodes, its totals."""
     differs = [
         (item.what, _values(item.a, show_all), _values(item.b, show_all)) for item in one.differs
     ]
@@ -82,7 +88,8 @@ def _of_a_node(one: Comparison, show_all: bool) -> Iterator[Block]:
     why = {"A and B": lambda some: some[0].why}
     yield _groups("Not comparable", one.not_comparable, one.compared, why, show_all)
     yield _judged(one, one.undetermined, "Undetermined", show_all)
-    yield from ("", f"{_counts(one)}.")
+    if several:
+        yield from ("", f"{_counts([one])}.")
     if one.by_chance_at_most:
         yield (
             f"If nothing had changed, at most {one.by_chance_at_most:.2g} of these series would "
@@ -175,20 +182,32 @@ def _words(found: Comparison) -> tuple[str, str]:
     return ("slower", "faster") if found.informs_only else ("worse", "better")
 
 
-def _counts(found: Comparison) -> str:
-    """Return the number of values of each kind."""
-    below = sum(compared.decision.in_floor for compared in found.unchanged)
-    floor = f" ({below} differ by less than their floor)" if below else ""
-    results = Counter(outcome.judgement for outcome in found.outcomes)
-    worse, better = _words(found)
-    return (
-        f"{len(found.worse) + results['worse']} {worse}, "
-        f"{len(found.better) + results['better']} {better}, "
-        f"{len(found.unchanged)} unchanged{floor}, "
-        f"{len(found.undetermined) + results['undetermined']} undetermined, "
-        f"{len(found.missing_in_b)} missing in B, {len(found.missing_in_a)} missing in A, "
-        f"{len(found.not_comparable)} not comparable"
-    )
+def _counts(found: Sequence[Comparison]) -> str:
+    """Return the number of values of each kind, of all nodes and partitions together."""
+    numbers = Counter[str]()
+    in_floor = 0
+    for one in found:
+        worse, better = _words(one)
+        numbers += Counter(
+            {
+                worse: len(one.worse),
+                better: len(one.better),
+                "unchanged": len(one.unchanged),
+                "undetermined": len(one.undetermined),
+                "missing in B": len(one.missing_in_b),
+                "missing in A": len(one.missing_in_a),
+                "not comparable": len(one.not_comparable),
+            }
+        )
+        words = {"worse": worse, "better": better, "undetermined": "undetermined"}
+        for outcome in one.outcomes:
+            numbers[words[outcome.judgement]] += 1
+        in_floor += sum(compared.decision.in_floor for compared in one.unchanged)
+    counted = [*dict.fromkeys(word for one in found for word in _words(one)), *_OTHER_COUNTS]
+    each = [f"{numbers[word]} {word}" for word in counted]
+    if in_floor:
+        each[counted.index("unchanged")] += f" ({in_floor} differ by less than their floor)"
+    return listed(each)
 
 
 def _partitions(found: Comparison) -> str:

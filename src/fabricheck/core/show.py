@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from rich.console import RenderableType
     from rich.text import Text
 
-#: Columns of a table when the output is not a terminal.
-PIPED_WIDTH = 100
+#: More columns than any line has: in a pipe nothing is wrapped, unless COLUMNS says how wide it is.
+_UNLIMITED = 100_000
 
 #: Sentences shown for one failure; a scan on a bad device has hundreds of bad series.
 MOST_SENTENCES = 8
@@ -171,12 +171,20 @@ def _show(text: Iterable[Block], as_markdown: bool, wrapped: bool) -> None:
             _print(block)
 
 
+def _width() -> int:
+    """Return the columns of the terminal; in a pipe those of COLUMNS, or no limit."""
+    columns = shutil.get_terminal_size(fallback=(0, 0)).columns
+    if sys.stdout.isatty():
+        return columns or shutil.get_terminal_size().columns
+    return columns or _UNLIMITED
+
+
 def _wrapped(text: str) -> str:
-    """Return a text in lines as wide as the terminal, or 100 columns in a pipe.
+    """Return a text in lines as wide as the output.
 
     All but the first are indented, so that none of them looks like a line of its own.
     """
-    width = shutil.get_terminal_size().columns if sys.stdout.isatty() else PIPED_WIDTH
+    width = _width()
     indent = " " * (len(text) - len(text.lstrip(" ")) + 2)
     return textwrap.fill(
         text,
@@ -248,7 +256,7 @@ def _members(value: Any) -> Any:
 
 
 def _print(shown: RenderableType) -> None:
-    """Print to standard output; in a pipe without colours and 100 columns wide."""
+    """Print to standard output, as wide as it is; in a pipe without colours."""
     from rich.console import Console
 
     class Output(Console):
@@ -256,5 +264,12 @@ def _print(shown: RenderableType) -> None:
             # Rich would end the process with 1.
             raise BrokenPipeError
 
-    width = None if sys.stdout.isatty() else PIPED_WIDTH
-    Output(width=width, highlight=False, emoji=False, markup=False).print(shown)
+    console = Output(width=_width(), highlight=False, emoji=False, markup=False)
+    if console.is_terminal:
+        console.print(shown)
+        return
+    # Rich fills each cell of the last column up to the longest one.
+    with console.capture() as captured:
+        console.print(shown)
+    for text in captured.get().removesuffix("\n").split("\n"):
+        print(text.rstrip())
