@@ -277,6 +277,21 @@ def test_repetitions_are_listed_and_shown_apart(results_folder):
     assert shown.count("check: too slow") == 1
 
 
+def test_a_miss_is_shown_once_and_failed_checks_come_first(results_folder):
+    miss = "Metric copy_worst: device 0 of node1 measured 7 GB/s; at least 9 GB/s is required."
+    reason = f"performance error: failed to meet reference(s):\n\tcopy_worst=7.0 (l=9.0)\n{miss}"
+    slow = factories.case(
+        name="slow", result="fail", fail_phase="performance", fail_reason=reason,
+        outputdir=str(factories.case_folder(results_folder, "slow")),
+    )  # fmt: skip
+    factories.session(results_folder, [factories.case(), slow])
+    write_result(results_folder)
+    write_result(results_folder, "slow")
+    shown = run("results", "show").stdout
+    assert shown.count("copy_worst") == 1 and f"  check: {miss}" in shown
+    assert shown.index("slow @local") < shown.index("stream_local @local")
+
+
 def test_a_retry_that_passed_is_not_a_plain_pass(results_folder):
     stage = factories.case_folder(results_folder, "first", "stage")
     first = factories.case(result="fail", fail_reason="too\nslow", stagedir=str(stage))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from fabricheck.core import amounts
-from fabricheck.core.show import listed
+from fabricheck.core.show import first_of, listed
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.session import Case
@@ -20,7 +20,7 @@ def without_document(check: Check) -> Iterator[str]:
         yield f"{case.name} @{case.place} ({case.outcome}), without a document"
         yield from (f"  {name}: {amounts.number(value)} {unit}"
                     for name, (value, unit) in case.values.items())  # fmt: skip
-        yield from (f"  check: {' '.join(why.split())}" for why in filter(None, [case.reason]))
+        yield from (f"  check: {why}" for why in first_of(case.why))
 
 
 def with_document(check: Check, document: ResultDocument) -> Iterator[str]:
@@ -36,17 +36,19 @@ def with_document(check: Check, document: ResultDocument) -> Iterator[str]:
     if outcome["status"] != "good":
         message = f": {outcome['message']}" if outcome["message"] else ""
         yield f"  outcome {outcome['status']}{message}"
-    if case is not None and not case.passed and case.reason:
-        reason = " ".join(case.reason.split())
-        # A check mostly repeats the program's message, which is in the line above.
-        if outcome["message"] is None or outcome["message"] not in reason:
-            yield f"  check: {reason}"
+    differences = document.get("differences")
+    if case is not None and not case.passed:
+        # A check mostly repeats the program's message and differences, which have their own lines.
+        repeated = [each["sentence"] for each in differences or ()]
+        if outcome["message"] is not None:
+            repeated.append(outcome["message"])
+        own = [why for why in case.why if not any(sentence in why for sentence in repeated)]
+        yield from (f"  check: {why}" for why in first_of(own))
     yield from (f"  log: {state.sentence(logged)}" for logged in state.logged(document))
     if not document["complete"]:
         yield "  incomplete: the series are only those finished"
     if document["faults_injected"]:
         yield f"  injected faults: {listed(document['faults_injected'])}"
-    differences = document.get("differences")
     if differences is not None:
         yield f"  differences from the node model: {len(differences) or 'none'}"
         yield from (f"    {difference['sentence']}" for difference in differences)
@@ -61,7 +63,7 @@ def _earlier_attempts(case: Case) -> Iterator[str]:
     for number, attempt in enumerate(case.earlier, 1):
         if attempt.passed:
             continue
-        reason = f": {' '.join(attempt.reason.split())}" if attempt.reason else ""
-        yield f"  attempt {number} ({attempt.result}){reason}"
+        why = listed(first_of(attempt.why, what=" sentences"), separator=" ")
+        yield f"  attempt {number} ({attempt.result}){': ' if why else ''}{why}"
         if attempt.document_path is not None:
             yield f"  attempt {number} left {attempt.document_path}"

@@ -24,10 +24,13 @@ _UNITS = {"GB/s": "GB/s (1e9 bytes per second)", "us": "us"}
 
 
 def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> Iterator[Block]:
-    """Yield the lines and tables of all checks, and the metrics of those without a document."""
+    """Yield the lines and tables of all checks, those that failed first.
+
+    Of a check without a document its metrics are shown.
+    """
     yield from heading
     hidden, summarised = 0, False
-    for check in checks:
+    for check in sorted(checks, key=lambda check: check.case is None or check.case.passed):
         if check.document is None:
             yield from check_lines.without_document(check)
             continue

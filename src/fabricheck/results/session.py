@@ -353,6 +353,16 @@ class Case:
         return self.result in PASSED
 
     @property
+    def why(self) -> list[str]:
+        """Why it failed: of missed references the check's own sentences, else ReFrame's in a line."""
+        reason = self.reason or ""
+        own = own_sentences(reason) if self.phase == "performance" else []
+        whole = " ".join(reason.split())
+        if own or not whole:
+            return own
+        return [whole]
+
+    @property
     def skipped(self) -> bool:
         """Whether the check did not run."""
         return self.result in SKIPPED

@@ -497,11 +497,10 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
         # Neither a report nor a complete document has the result; `_unread` names it.
         if any(not (_is_told(row) or row.complete) for row in (before, now)):
             continue
-        reason = now.case.reason if now.case is not None and not _good(now) else None
-        text = " ".join((reason or "").split())
+        why = now.case.why if now.case is not None and not _good(now) else []
         noisy = TOO_NOISY in (before.status, now.status)
         worse = not _good(now) and not noisy
-        yield ChangedResult(name, _state(before), _state(now), worse, text, noisy)
+        yield ChangedResult(name, _state(before), _state(now), worse, " ".join(why), noisy)
 
 
 def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
