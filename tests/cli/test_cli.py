@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,8 +64,8 @@ def test_version_and_help():
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["bogus"], "No such command 'bogus'"),
-        (["results", "bogus"], "No such command 'bogus'"),
+        (["bogus"], "There is no command 'bogus'"),
+        (["results", "bogus"], "There is no command 'bogus'"),
         (["results"], "Missing command"),
         (["results", "list", "--limti"], "No such option: --limti"),
         (["compare", "a", "b", "--floor", "-1"], "Invalid value for '--floor'"),
@@ -539,3 +540,47 @@ def test_a_summary_of_what_cannot_be_read_ends_as_other_commands_do(one_session)
     document.write_text("{")
     for command in (["summary"], ["results", "show"], ["summary", str(document)]):
         run(*command, code=4)
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["verdit"], "Did you mean verdict? See fabricheck --help."),
+        (["show"], "Did you mean results show, node show or limits show? See fabricheck --help."),
+        (["results", "shw"], "Did you mean show? See fabricheck results --help."),
+        (["zzz"], "There is no command 'zzz'. See fabricheck --help."),
+    ],
+)
+def test_a_misspelt_command_is_answered_with_its_like(words, meant):
+    assert meant in run(*words, code=2).stderr
+
+
+def test_names_of_sessions_are_completed(results_folder):
+    variables = {"_FABRICHECK_COMPLETE": "complete_bash", "COMP_CWORD": "2"}
+
+    def completed(line):
+        ended = CliRunner().invoke(
+            app, [], prog_name="fabricheck", env={**variables, "COMP_WORDS": line}
+        )
+        return ended.stdout.split()
+
+    assert completed("fabricheck verdict ru") == []
+    for number in range(2):
+        factories.session(results_folder, [factories.case()], number)
+    assert sorted(completed("fabricheck verdict ru")) == ["run-0", "run-1"]
+    assert completed("fabricheck compare run-1") == ["run-1"]
+
+
+def test_the_status_has_a_colour_on_a_terminal_in_each_command(results_folder, monkeypatch):
+    miss = "Metric copy_worst: device 0 of node1 measured 7 GB/s; at least 9 GB/s is required."
+    slow = factories.case(
+        result="fail", fail_phase="performance", fail_reason=f"performance error: slow\n{miss}",
+        outputdir=str(factories.case_folder(results_folder, "stream_local")),
+    )  # fmt: skip
+    factories.session(results_folder, [slow])
+    write_result(results_folder)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for command in (["verdict"], ["diagnose"], ["summary"], ["results", "show"]):
+        shown = CliRunner().invoke(app, command).stdout
+        assert re.search(r"\x1b\[1;3[13]m[^\x1b]*(INCOMPLETE|fail)", shown), command

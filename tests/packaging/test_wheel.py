@@ -107,7 +107,9 @@ def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
         shutil.rmtree(site / "fabricheck" / name)
     without = [one for one in COMMANDS if one[0][0] != "papers"]
     run(
-        site, tmp_path, [*without, (["papers", "claims", SESSION], {2}, "No such command 'papers'")]
+        site,
+        tmp_path,
+        [*without, (["papers", "claims", SESSION], {2}, "There is no command 'papers'")],
     )
     text = (tmp_path / "page" / "index.html").read_text()
     assert 'id="h200-x2-node"' in text and "Claims" not in text

@@ -383,9 +383,9 @@ class Undrawn:
 
 @pytest.fixture
 def alike(tmp_path, monkeypatch):
-    """The same surroundings everywhere: a new folder, no settings, one width and time zone."""
+    """The same surroundings everywhere: a new folder, no settings, one time zone, and a pipe."""
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
-    fixed = {"COLUMNS": "80", "TZ": "UTC", "FABRICHECK_RESULTS": str(made.RESULTS)}
+    fixed = {"TZ": "UTC", "FABRICHECK_RESULTS": str(made.RESULTS)}
     with patch.dict(os.environ, kept | fixed, clear=True):
         time.tzset()
         monkeypatch.chdir(tmp_path)

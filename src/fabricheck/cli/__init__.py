@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import difflib
 import functools
 import importlib
 import signal
@@ -78,6 +79,18 @@ class OneSentenceGroup(TyperGroup):
                 formatter.write_dl(
                     [(name, GROUPS.get(name) or COMMANDS[self._whole(name)][1]) for name in names]
                 )
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the command that is named; of a misspelt one the error has its like."""
+        names = self.list_commands(ctx)
+        if args and args[0] not in names:
+            in_groups = [name for name in COMMANDS if name.split()[-1] == args[0]]
+            close = [*difflib.get_close_matches(args[0], names), *in_groups]
+            meant = f" Did you mean {show.enumerated(close, last='or')}?" if close else ""
+            raise UsageError(
+                f"There is no command '{args[0]}'.{meant} See {ctx.command_path} --help."
+            )
+        return super().resolve_command(ctx, args)
 
     def _whole(self, name: str) -> str:
         return f"{self.name} {name}" if self.name in GROUPS else name

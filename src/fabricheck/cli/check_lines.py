@@ -3,34 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 from fabricheck.core import amounts
-from fabricheck.core.show import first_of, listed
+from fabricheck.core.show import first_of, joined, listed, status
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.session import Case
 from fabricheck.results.table import Check
 
+if TYPE_CHECKING:
+    from rich.text import Text
 
-def without_document(check: Check) -> Iterator[str]:
+
+def _outcome(case: Case) -> Text:
+    return status(case.outcome, "pass" if case.passed else case.result)
+
+
+def without_document(check: Check) -> Iterator[str | Text]:
     """Yield a line about a check that leaves no document, as a plain test of ReFrame."""
     case = check.case
     if case is not None and check.entry is None and not case.skipped:
         yield ""
-        yield f"{case.name} @{case.place} ({case.outcome}), without a document"
+        yield joined(f"{case.name} @{case.place} (", _outcome(case), "), without a document")
         yield from (f"  {name}: {amounts.number(value)} {unit}"
                     for name, (value, unit) in case.values.items())  # fmt: skip
         yield from (f"  check: {why}" for why in first_of(case.why))
 
 
-def with_document(check: Check, document: ResultDocument) -> Iterator[str]:
+def with_document(check: Check, document: ResultDocument) -> Iterator[str | Text]:
     """Yield the lines about a check with a document."""
     program, outcome, case = document["program"], document["outcome"], check.case
-    of = f"{case.name} @{case.place} ({case.outcome}): " if case is not None else ""
-    yield (
-        f"{of}{program['name']} {program['version']} on {document['host']['hostname']}, runtime "
+    ran = (
+        f"{program['name']} {program['version']} on {document['host']['hostname']}, runtime "
         f"{program['runtime']}, {len(document['devices'])} device(s), clock {document['clock']}"
     )
+    if case is None:
+        yield ran
+    else:
+        yield joined(f"{case.name} @{case.place} (", _outcome(case), f"): {ran}")
     if case is not None:
         yield from _earlier_attempts(case)
     if outcome["status"] != "good":

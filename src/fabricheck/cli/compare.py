@@ -26,9 +26,15 @@ def compare(
             metavar="A",
             help="Session, job, document, folder of documents, results folder, first-hour "
             "archive or report; @PARTITION, @NODE or both may follow.",
+            autocompletion=output.session_names,
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The same, compared with A.")],
+    b: Annotated[
+        str,
+        typer.Argument(
+            metavar="B", help="The same, compared with A.", autocompletion=output.session_names
+        ),
+    ],
     floor: Annotated[
         float | None,
         typer.Option(

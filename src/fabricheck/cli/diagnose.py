@@ -69,8 +69,11 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
         if verdict.diagnosis is not None:
             yield from _explained(verdict, verdict.diagnosis)
     others = by_label(verdict for verdict in verdicts if verdict.diagnosis is None)
-    for label, same in others.items():
-        yield f"{nodelists.folded(verdict.node for verdict in same)}: {label}"
+    for same in others.values():
+        yield show.joined(
+            f"{nodelists.folded(verdict.node for verdict in same)}: ",
+            show.status(same[0].label, same[0].badge),
+        )
         yield (
             "  What missed its limit has no result document: nothing can be located."
             if same[0].status == "PERF-FAIL"
@@ -80,7 +83,8 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
 
 def _explained(verdict: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
     by = f", simulated by {verdict.simulated.label}" if verdict.simulated else ""
-    yield f"{verdict.node}{by}: {verdict.label}"
+    status = show.status(verdict.label, verdict.badge)
+    yield show.joined(f"{verdict.node}{by}: ", status)
     yield f"  {found.sentence}"
     rows = [
         (each.component.label, each.loss or "-", f"{each.explains}/{found.misses}", each.said_odds,

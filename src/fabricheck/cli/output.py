@@ -15,18 +15,45 @@ from fabricheck.results.archive import is_archive, naming_archives
 if TYPE_CHECKING:
     from fabricheck.results.model import ResultDocument
 
+
+def partition_names(incomplete: str) -> list[str]:
+    """Return the systems and partitions of the site files that begin with some letters."""
+    from fabricheck.site import partitions
+
+    every = [name for name, _ in partitions.named(partitions.known_sites())]
+    systems = dict.fromkeys(name.partition(":")[0] for name in every)
+    return [name for name in (*systems, *every) if name.startswith(incomplete)]
+
+
+def session_names(incomplete: str) -> list[str]:
+    """Return the sessions and jobs of the results folder that begin with some letters."""
+    from fabricheck.results.folder import ResultsFolder
+    from fabricheck.results.requested_nodes import RequestedNodes
+
+    try:
+        every, _ = ResultsFolder.default().begun()
+    except FabricheckError:
+        return []  # there is no results folder yet
+    names = [begun.name if isinstance(begun, RequestedNodes) else begun.id for begun in every]
+    return [name for name in names if name.startswith(incomplete)]
+
+
 _NAMES = (
     "a session's id, a job's number, a results folder, a run report, a document, a folder of "
     "documents, or a first-hour archive; @PARTITION, @NODE or both may follow."
 )
 
 #: What a command reads, and what one reads that combines several.
-Name = Annotated[str, typer.Argument(metavar="NAME", help=f"What to read: {_NAMES}")]
+Name = Annotated[
+    str,
+    typer.Argument(metavar="NAME", help=f"What to read: {_NAMES}", autocompletion=session_names),
+]
 Names = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="NAME",
         help=f"What to read; default: the latest session, and several are combined: {_NAMES}",
+        autocompletion=session_names,
     ),
 ]
 
@@ -43,15 +70,6 @@ Devices = Annotated[
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
-
-
-def partition_names(incomplete: str) -> list[str]:
-    """Return the systems and partitions of the site files that begin with some letters."""
-    from fabricheck.site import partitions
-
-    every = [name for name, _ in partitions.named(partitions.known_sites())]
-    systems = dict.fromkeys(name.partition(":")[0] for name in every)
-    return [name for name in (*systems, *every) if name.startswith(incomplete)]
 
 
 def archive_target(named: Path | None, what: str, node: str) -> Path:

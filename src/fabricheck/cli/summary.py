@@ -29,14 +29,6 @@ LONGEST = 290
 #: The most devices whose pairs fit into the width of a screen.
 MOST_DEVICES = 8
 
-#: Colours of badges; all others fail.
-BADGE_COLOURS = {
-    "pass": "green",
-    "demonstration": "yellow",
-    "unstable": "yellow",
-    "incomplete": "yellow",
-}
-
 
 @commands.command("summary")
 def summary(
@@ -77,10 +69,11 @@ def _text(found: Mapping[str, Any]) -> Iterator[Block]:
         yield demonstration.SENTENCE
     yield f"Summary of {found['of']}"
     for partition in found["partitions"][:MOST_PARTITIONS]:
-        line = show.plain(f"{partition['partition']}, {partition['kind']}: ")
-        colour = BADGE_COLOURS.get(partition["badge"], "red")
-        line.append(partition["label"], f"bold {colour}")
-        yield line.append(f"; {partition['says']}.")
+        yield show.joined(
+            f"{partition['partition']}, {partition['kind']}: ",
+            show.status(partition["label"], partition["badge"]),
+            f"; {partition['says']}.",
+        )
         yield from _matrix(partition["devices"])
     left = len(found["partitions"]) - MOST_PARTITIONS
     if left > 0:

@@ -14,7 +14,7 @@ from fabricheck.cli.output import AsJson, Names
 from fabricheck.core import nodelists, show
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import titled
-from fabricheck.core.show import cut, first_of, listed
+from fabricheck.core.show import cut, first_of
 from fabricheck.judge.verdict import evidence, judging, model
 from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
 from fabricheck.report import demonstration, scheduler
@@ -99,12 +99,16 @@ def verdict(
 
 def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[show.Block]:
     judged = [*total.nodes, *total.networks]
-    statuses = [f"{len(rows)} {label}" for label, rows in by_label(total.nodes).items()]
-    statuses += [f"{titled(row.node)} {row.label}" for row in total.networks]
+    counted = by_label(total.nodes).values()
+    statuses = [(f"{len(rows)} {rows[0].label}", rows[0].badge) for rows in counted]
+    statuses += [(f"{titled(row.node)} {row.label}", row.badge) for row in total.networks]
     if demonstration.is_demonstration(judged):
         yield demonstration.SENTENCE
     yield from evidence.software_first(total.nodes)
-    yield f"Verdict on {total.of}: {listed(statuses) or 'no node'}"
+    heading = show.plain(f"Verdict on {total.of}: ")
+    for number, (label, badge) in enumerate(statuses):
+        heading = show.joined(heading, ", " if number else "", show.status(label, badge))
+    yield heading if statuses else show.joined(heading, "no node")
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{start:%Y-%m-%d %H:%M:%S}" for start in (*began[:1], *began[-1:]))
     if times:
@@ -121,14 +125,15 @@ def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[
     yield f"Verdict: {written}"
 
 
-def _cells(row: Row) -> tuple[str, ...]:
+def _cells(row: Row) -> tuple[show.Cell, ...]:
     checks = row.checks
     less = ((len(checks.skipped), "skipped"), (len(checks.missing), "missing"))
     more = "".join(f", {number} {what}" for number, what in less if number)
     ran = f"{checks.passed}/{checks.passed + checks.failed}{more}"
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = cut(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
-    return titled(row.node), row.label, row.kind, row.set or "-", ran, time, first
+    status = show.status(row.label, row.badge)
+    return titled(row.node), status, row.kind, row.set or "-", ran, time, first
 
 
 def _is_below(reason: Reason) -> bool:
@@ -136,7 +141,7 @@ def _is_below(reason: Reason) -> bool:
     return len(reason.sentence) > LONGEST_CELL or reason.rule in NAMES
 
 
-def _reasons(rows: Sequence[Row]) -> Iterator[str]:
+def _reasons(rows: Sequence[Row]) -> Iterator[show.Block]:
     """Yield why nodes did not pass, if the table does not; equal reasons once."""
     same = grouped(
         ((row.simulated, tuple(row.reasons)), row)
@@ -145,7 +150,10 @@ def _reasons(rows: Sequence[Row]) -> Iterator[str]:
     )
     for (simulated, reasons), equals in same.items():
         by = f", simulated by {simulated.label}" if simulated else ""
-        yield f"{nodelists.folded(titled(row.node) for row in equals)}{by}: {equals[0].label}"
+        yield show.joined(
+            f"{nodelists.folded(titled(row.node) for row in equals)}{by}: ",
+            show.status(equals[0].label, equals[0].badge),
+        )
         sentences = [
             f"{reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
             for reason in reasons

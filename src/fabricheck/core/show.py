@@ -24,6 +24,14 @@ if TYPE_CHECKING:
 #: More columns than any line has: in a pipe nothing is wrapped, unless COLUMNS says how wide it is.
 _UNLIMITED = 100_000
 
+#: Colours of a status.
+STATUS_COLOURS = {
+    "pass": "green",
+    "demonstration": "yellow",
+    "unstable": "yellow",
+    "incomplete": "yellow",
+}
+
 #: Sentences shown for one failure; a scan on a bad device has hundreds of bad series.
 MOST_SENTENCES = 8
 
@@ -110,6 +118,22 @@ def plain(text: str | Text, style: str = "") -> Text:
     from rich.text import Text
 
     return text if isinstance(text, Text) else Text(printable_line(text), style)
+
+
+def status(label: str, badge: str) -> Text:
+    """Return the status of a node or a check as coloured on a terminal.
+
+    :param badge: pass, or another word of `STATUS_COLOURS`; all others fail.
+    """
+    return plain(label, f"bold {STATUS_COLOURS.get(badge, 'red')}")
+
+
+def joined(*parts: str | Text) -> Text:
+    """Return one line of several texts, some of them coloured."""
+    whole = plain("")
+    for part in parts:
+        whole.append_text(plain(part))
+    return whole
 
 
 def line(text: object, to_stderr: bool = False) -> None:

@@ -354,7 +354,7 @@ class Case:
 
     @property
     def why(self) -> list[str]:
-        """Why it failed: of missed references the check's own sentences, else ReFrame's in a line."""
+        """Why it failed: of missed references the check's own sentences, else what ReFrame says."""
         reason = self.reason or ""
         own = own_sentences(reason) if self.phase == "performance" else []
         whole = " ".join(reason.split())
