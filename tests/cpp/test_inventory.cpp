@@ -30,6 +30,7 @@ namespace {
 
 constexpr int kPcie = 2;
 constexpr int kXgmi = 11;
+constexpr std::uint64_t kMi300x = 192ULL << 30;  ///< bytes of memory
 
 using Matrix = std::vector<std::vector<int>>;
 
@@ -89,10 +90,11 @@ class Tree {
   [[nodiscard]] fs::path function(const std::string& address) const {
     return root_ / "bus/pci/devices" / address;
   }
-  void add_function(const std::string& address, int numa_node, const char* vendor = kAmd) const {
+  void add_function(const std::string& address, int numa_node, const char* device,
+                    const char* vendor = kAmd) const {
     write(function(address) / "vendor", std::string(vendor) + "\n");
     write(function(address) / "class", "0x120000\n");
-    write(function(address) / "device", "0x740c\n");
+    write(function(address) / "device", std::string(device) + "\n");
     write(function(address) / "numa_node", std::to_string(numa_node) + "\n");
     const int near = std::max(numa_node, 0);
     write(function(address) / "local_cpulist",
@@ -105,10 +107,11 @@ class Tree {
     }
   }
   /// A device that the runtime lists.
-  void add_device(const std::string& address, const char* name, const char* arch) {
+  void add_device(const std::string& address, const char* name, const char* arch,
+                  std::uint64_t memory_bytes = 68702699520) {
     facts_.devices.push_back({{"name", name},
                               {"arch", arch},
-                              {"memory_bytes", 68702699520},
+                              {"memory_bytes", memory_bytes},
                               {"pci_address", address},
                               {"numa_domain", nullptr}});
   }
@@ -251,7 +254,7 @@ struct Frontier : Tree {
       char address[32];
       std::snprintf(address, sizeof address, "0000:%02x:00.0", static_cast<unsigned>(buses[i]));
       addresses.emplace_back(address);
-      add_function(address, domains[i]);
+      add_function(address, domains[i], "0x7408");
       if (static_cast<int>(i) == missing) {
         continue;
       }
@@ -286,11 +289,13 @@ struct TwoH100 : Tree {
   explicit TwoH100(const char* library = FABRICHECK_TEST_NVML) : nvml(fake(library)) {
     add_domain();
     for (const auto* address : {"0000:00:06.0", "0000:00:07.0"}) {
-      add_function(address, -1, kNvidia);
+      add_function(address, -1, "0x2330", kNvidia);
+      write(function(address) / "subsystem_vendor", "0x10de\n");
+      write(function(address) / "subsystem_device", "0x16c1\n");
       for (const auto* name : {"current_link_speed", "max_link_speed"}) {
         write(function(address) / name, "32.0 GT/s PCIe\n");
       }
-      add_device(address, "NVIDIA H100 80GB HBM3", "sm_90");
+      add_device(address, "NVIDIA H100 80GB HBM3", "sm_90", 85017493504);
     }
     nvml.addresses = {"0000:00:06.0", "0000:00:07.0"};
     nvml.links = 18;
@@ -430,7 +435,7 @@ struct Mi210 : Tree {
     std::vector<int> nodes;
     for (std::size_t i = 0; i < count; ++i) {
       nodes.push_back(add_gpu(locations[i]));
-      add_function(addresses[i], i < 2 ? 0 : 1);
+      add_function(addresses[i], i < 2 ? 0 : 1, "0x740f");
       add_device(addresses[i], "AMD Instinct MI210", "gfx90a:sramecc+:xnack-");
       link(nodes[i], i < 2 ? first : second, kPcie, 20, 312, 32000);
       link(nodes[i], i < 2 ? second : first, kPcie, 52, 0, 0, "p2p_links");
@@ -476,10 +481,10 @@ struct Mi300x : Tree {
     for (unsigned i = 0; i < 8; ++i) {
       const auto address = "0000:" + std::to_string(10 + 10 * i) + ":00.0";
       const auto bus = static_cast<unsigned>(std::strtoul(address.c_str() + 5, nullptr, 16));
-      add_function(address, static_cast<int>(i / 4));
+      add_function(address, static_cast<int>(i / 4), "0x74a1");
       write(function(address) / "current_compute_partition", "SPX\n");
       write(function(address) / "current_memory_partition", "NPS1\n");
-      add_device(address, "AMD Instinct MI300X", "gfx942:sramecc+:xnack-");
+      add_device(address, "AMD Instinct MI300X", "gfx942:sramecc+:xnack-", kMi300x);
       nodes.push_back(add_gpu(bus << 8));
       link(nodes.back(), static_cast<int>(i / 4), kPcie, 20, 312, 64000);
     }
@@ -530,7 +535,7 @@ struct Cpx : Tree {
     for (const unsigned card : {1280U, 9984U}) {
       char address[32];
       std::snprintf(address, sizeof address, "0000:%02x:00.0", card >> 8);
-      add_function(address, 0);
+      add_function(address, 0, "0x74a1");
       write(function(address) / "current_compute_partition", "CPX\n");
       write(function(address) / "current_memory_partition", "NPS1\n");
       for (unsigned i = 0; i < 8; ++i) {
@@ -549,7 +554,7 @@ struct Cpx : Tree {
     }
   }
   void add_partition(const std::string& address) {
-    add_device(address, "AMD Instinct MI300X", "gfx942:sramecc+:xnack-");
+    add_device(address, "AMD Instinct MI300X", "gfx942:sramecc+:xnack-", kMi300x / 8);
   }
 };
 
@@ -571,6 +576,7 @@ TEST_CASE("partitions of an MI300X in CPX are found by their number, or by their
     CHECK(node["devices"].size() == 16);
     CHECK(node["devices"][13]["compute_partition"] == "CPX");
     CHECK(node["devices"][13]["pcie"]["width"] == 16);
+    CHECK(node["devices"][13]["pci_id"] == "1002:74a1");
     const auto inside = link_of(node, 1, 6);
     CHECK(inside["kind"] == "package");
     CHECK(inside["links"] == 0);
@@ -610,7 +616,7 @@ TEST_CASE("an MI300A is within one package with its cores, at one address in fou
   }
   for (unsigned i = 0; i < 4; ++i) {
     const auto address = "000" + std::to_string(i) + ":02:00.0";
-    tree.add_function(address, static_cast<int>(i));
+    tree.add_function(address, static_cast<int>(i), "0x74a0");
     tree.add_device(address, "AMD Instinct MI300A", "gfx942:sramecc+:xnack+");
     nodes.push_back(tree.add_gpu(512, i));
     tree.link(nodes.back(), static_cast<int>(i), kXgmi, 13, 819200, 819200);
@@ -648,7 +654,7 @@ TEST_CASE("a kernel that tells no bandwidth leaves the number of links unknown")
   tree.link_both(one, other, kXgmi, 15, 0, 0);
   tree.add_device("0000:c1:00.0", "", "gfx90a");
   tree.add_device("0000:c6:00.0", "", "gfx90a");
-  tree.add_function("0000:c1:00.0", -1);
+  tree.add_function("0000:c1:00.0", -1, "0x7408");
   write(tree.function("0000:c1:00.0") / "product_name", "AMD Instinct MI250X\n");
   const auto node = tree.describe();
   CHECK(link_of(node, 0, 1)["links"].is_null());
@@ -660,6 +666,42 @@ TEST_CASE("a kernel that tells no bandwidth leaves the number of links unknown")
   CHECK(node["devices"][0]["numa_domain"] == 0);
   CHECK(node["devices"][0]["cores"] == cores_of(0));
   check_provenance(node);
+}
+
+TEST_CASE("what a device is comes from PCI, else from the compute driver, whatever its name") {
+  Tree tree;
+  tree.add_domain();
+  tree.add_node(
+      "cpu_cores_count 0\nsimd_count 1216\nvendor_id 4098\ndevice_id 29877\n"
+      "location_id 768\ndomain 0\n");
+  tree.add_device("0000:03:00.0", "", "gfx942:sramecc+:xnack-", kMi300x);
+  const auto without = tree.describe();
+  CHECK(without["devices"][0]["pci_id"] == "1002:74b5");
+  CHECK(without["devices"][0]["pci_subsystem"].is_null());
+  CHECK(without["sources"]["devices.pci_id"] == "KFD vendor_id, device_id");
+  check_provenance(without);
+  tree.add_function("0000:03:00.0", -1, "0x74a1");
+  write(tree.function("0000:03:00.0") / "subsystem_vendor", "0x1002\n");
+  write(tree.function("0000:03:00.0") / "subsystem_device", "0x74a1\n");
+  const auto listed = tree.describe();
+  CHECK(listed["devices"][0]["pci_id"] == "1002:74a1");
+  CHECK(listed["devices"][0]["pci_subsystem"] == "1002:74a1");
+  CHECK(listed["sources"]["devices.pci_id"] == "vendor, device");
+  write(tree.function("0000:03:00.0") / "device", "none\n");
+  CHECK(tree.describe()["devices"][0]["pci_id"] == "1002:74b5");
+}
+
+TEST_CASE("where PCI is not shown, NVIDIA's library tells what a device is") {
+  const TwoH100 tree;
+  fs::remove_all(tree.function("0000:00:06.0"));
+  const auto node = tree.describe(FABRICHECK_TEST_NVML);
+  CHECK(node["devices"][0]["pci_id"] == "10de:2330");
+  CHECK(node["devices"][0]["pci_subsystem"] == "10de:16c1");
+  CHECK(node["sources"]["devices.pci_id"] == "nvmlDeviceGetPciInfo_v3, vendor, device");
+  tree.nvml.errors["nvmlDeviceGetPciInfo_v3"] = 3;
+  const auto silent = tree.describe(FABRICHECK_TEST_NVML);
+  CHECK(silent["devices"][0]["pci_id"].is_null());
+  CHECK(reason(silent, "devices.pci_id") == "device 0: the driver does not tell it");
 }
 
 TEST_CASE("an error of the runtime about a pair leaves its access unknown") {
@@ -689,6 +731,8 @@ TEST_CASE("two H100 are joined by a switch, by all links of each") {
   CHECK(device["cores"].size() == 32);
   CHECK(node["sources"]["devices.cores"] == "nvmlDeviceGetCpuAffinity");
   CHECK(device["compute_partition"] == "none");
+  CHECK(device["pci_id"] == "10de:2330");
+  CHECK(device["pci_subsystem"] == "10de:16c1");
   CHECK(device["host_link"]["kind"] == "pcie");
   CHECK(device["pcie"]["gt_per_s"] == 32.0);  // as /sys has it, which goes first
   CHECK(function_at(node, "0000:00:07.0")["in_driver"] == true);

@@ -6,9 +6,8 @@ import pytest
 import yaml
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.node import load
+from fabricheck.node import load, products
 from fabricheck.references import published, rules
-from fabricheck.tools.topology.drafting import device_sheets
 
 RECORDS = published.of_folder(ROOT / "reference_values").records
 STATED = yaml.safe_load((ROOT / "reference_values" / "rules.yaml").read_text())["floors"]
@@ -61,7 +60,7 @@ def memory():
             yield one, model.architecture, 100 * one.value / model.device(0).memory_peak_gbs
         else:
             architecture, name = OTHERS[one.system]
-            yield one, architecture, 100 * one.value / device_sheets()[name].memory_peak_gbs
+            yield one, architecture, 100 * one.value / products.table()[name].memory_peak_gbs
 
 
 def links():

@@ -9,6 +9,7 @@
 
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
+#include "harness/identity.hpp"
 #include "harness/kfd.hpp"
 #include "harness/settings.hpp"
 #include "harness/sizes.hpp"
@@ -174,11 +175,14 @@ json describe_devices() {
   for (int i = 0; i < count; ++i) {
     const auto properties = properties_of(i);
     const auto address = device_pci_address(i);
+    const auto identity = device_identity(i);
     const int domain = device_numa_domain(i);
     devices.push_back({{"index", i},
                        {"name", properties.name},
                        {"arch", properties.gcnArchName},
                        {"pci_address", address ? json(*address) : json(nullptr)},
+                       {"pci_id", identity["pci_id"]},
+                       {"pci_subsystem", identity["pci_subsystem"]},
                        {"unique_id", unique_id(i)},
                        {"memory_bytes", properties.totalGlobalMem},
                        {"compute_units", properties.multiProcessorCount},

@@ -96,6 +96,8 @@ std::map<int, KfdNode> kfd_nodes(const std::string& topology) {
     node.cores = value_of(properties, "cpu_cores_count");
     node.device = value_of(properties, "simd_count") > 0;
     node.domain = value_of(properties, "domain");
+    node.vendor_id = value_of(properties, "vendor_id");
+    node.device_id = value_of(properties, "device_id");
     node.location = value_of(properties, "location_id");
     node.links = links_of(folder);
     nodes.emplace(std::atoi(folder.filename().c_str()), std::move(node));

@@ -35,6 +35,8 @@ struct KfdNode {
   std::uint64_t cores = 0;
   bool device = false;
   std::uint64_t domain = 0;      ///< of PCI
+  std::uint64_t vendor_id = 0;   ///< by PCI; 0: not told
+  std::uint64_t device_id = 0;   ///< the vendor's number of the kind of device; 0: not told
   std::uint64_t location = 0;    ///< bus, device and function, and the number of a partition
   std::map<int, KfdLink> links;  ///< by the node that they lead to
 

@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "harness/pci.hpp"
 #include "harness/vocabulary.hpp"
 
 namespace fabricheck {
@@ -446,6 +447,21 @@ void Nvml::read_form(const std::string& pci_address, Reading& reading) const {
     reading.lack("compute_partition", *wrong);
   } else {
     reading.set("compute_partition", split != 0 ? "MIG" : "none", "nvmlDeviceGetMigMode");
+  }
+}
+
+void Nvml::read_identity(const std::string& pci_address, Reading& reading) const {
+  const auto* function = "nvmlDeviceGetPciInfo_v3";
+  void* device = nullptr;
+  PciInfo info{};
+  if (find(pci_address, device) || call(function, device, &info)) {
+    return;
+  }
+  constexpr unsigned half = 16;  // the vendor's number is the lower half
+  reading.set("pci_id", pci_number(info.pci_id, info.pci_id >> half), function);
+  if (info.subsystem_id != 0) {
+    reading.set("pci_subsystem", pci_number(info.subsystem_id, info.subsystem_id >> half),
+                function);
   }
 }
 

@@ -39,6 +39,9 @@ class Nvml {
   /// device (where the system does not tell it), the link to the host, and the mode MIG.
   void read_form(const std::string& pci_address, Reading& reading) const;
 
+  /// Reads the members pci_id and pci_subsystem of the device at a PCI address.
+  void read_identity(const std::string& pci_address, Reading& reading) const;
+
   /// The ends of the links of the device at a PCI address.
   [[nodiscard]] NvLinkEnds link_ends(const std::string& pci_address) const;
 

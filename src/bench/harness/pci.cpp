@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
@@ -84,6 +85,12 @@ std::string port_folder(const std::string& device) {
 }
 
 }  // namespace
+
+std::string pci_number(unsigned vendor, unsigned device) {
+  std::array<char, 16> text{};
+  std::snprintf(text.data(), text.size(), "%04x:%04x", vendor & 0xffff, device & 0xffff);
+  return text.data();
+}
 
 void read_host_link(const std::string& folder, Reading& reading) {
   constexpr double unknown = 255;  // what the kernel says of a width that it does not know

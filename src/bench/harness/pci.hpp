@@ -20,6 +20,9 @@ constexpr const char* kAmd = "0x1002";
 /// no list of PCI devices.
 nlohmann::json pci_functions(const std::string& sys, const Nvml* nvml = nullptr);
 
+/// A vendor's number and its number of a device or board, as lspci -n writes them: 1002:74a1.
+std::string pci_number(unsigned vendor, unsigned device);
+
 /// The width and speed of the link to the host as members of `pcie`, which all vendors' devices
 /// have in their folder.
 void read_host_link(const std::string& folder, Reading& reading);

@@ -9,6 +9,7 @@
 #include "harness/concurrent.hpp"
 #include "harness/host.hpp"
 #include "harness/huge_pages.hpp"
+#include "harness/identity.hpp"
 #include "harness/kfd.hpp"
 #include "harness/nics.hpp"
 #include "harness/numa.hpp"
@@ -138,6 +139,7 @@ std::optional<std::string> kernel_module_version() { return std::nullopt; }
 
 std::optional<PeerWay> peer_way(int from, int to) { return fabricheck_sim::peer_way(from, to); }
 std::uint64_t driver_cache(int) { return 0; }
+json device_identity(int) { return {{"pci_id", nullptr}, {"pci_subsystem", nullptr}}; }
 
 std::string rocm_version() { return fabricheck_sim::rocm(); }
 

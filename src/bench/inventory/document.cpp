@@ -14,6 +14,8 @@ Reading new_device() {
                                         {"architecture", nullptr},
                                         {"memory_bytes", nullptr},
                                         {"pci_address", nullptr},
+                                        {"pci_id", nullptr},
+                                        {"pci_subsystem", nullptr},
                                         {"unique_id", nullptr},
                                         {"numa_domain", nullptr},
                                         {"cores", nullptr},

@@ -9,6 +9,7 @@
 
 #include "harness/amdgpu.hpp"
 #include "harness/copy_rules.hpp"
+#include "harness/identity.hpp"
 #include "harness/kfd.hpp"
 #include "harness/nvml.hpp"
 #include "harness/pci.hpp"
@@ -63,7 +64,10 @@ struct Device {
 class Machine {
  public:
   Machine(const RuntimeFacts& facts, const StateRoots& roots)
-      : facts_(facts), sys_(roots.sys), kfd_(kfd_nodes(roots.sys + "/class/kfd/kfd/topology")) {
+      : facts_(facts),
+        sys_(roots.sys),
+        library_(roots.nvml),
+        kfd_(kfd_nodes(roots.sys + "/class/kfd/kfd/topology")) {
     for (const auto& device : facts.devices) {
       devices_.push_back({device["arch"], place_at(device["pci_address"]), "", {}, false, "", {}});
     }
@@ -162,6 +166,7 @@ class Machine {
     read_runtime(told, device.amd() ? "hipGetDeviceProperties" : "cudaGetDeviceProperties",
                  reading);
     const auto folder = device_folder(sys_, device.address);
+    read_identity(sys_, library_, device.address, reading);
     read_near(folder, reading);
     if (device.amd()) {
       read_amd(device, folder, reading);
@@ -403,6 +408,7 @@ class Machine {
 
   const RuntimeFacts& facts_;
   std::string sys_;
+  std::string library_;  ///< NVML
   std::map<int, KfdNode> kfd_;
   std::vector<Device> devices_;
   std::unique_ptr<Nvml> nvml_;

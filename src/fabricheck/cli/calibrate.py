@@ -30,6 +30,7 @@ from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, missing
 from fabricheck.node import load
 from fabricheck.references.calibrated import Record
+from fabricheck.results.other_devices import same_product
 from fabricheck.site import partitions, this_machine
 
 
@@ -74,10 +75,13 @@ def calibrate(
 def _refuse_other_machines(found: Record, system: str) -> None:
     """Refuse sessions of `local:gpu` on other devices than those of this machine's node model."""
     named = this_machine.node() if system == this_machine.NAME else None
-    if named is not None and found.device_names != [load(named).device_model]:
+    if named is None:
+        return
+    model = load(named).device_model
+    if len(found.device_names) != 1 or not same_product(model, found.device_names[0]):
         raise UsageError(
             f"The sessions are of {listed(found.device_names)}, and the node model {named} is "
-            f"of {load(named).device_model}: calibrate each kind of machine by itself."
+            f"of {model}: calibrate each kind of machine by itself."
         )
 
 

@@ -12,6 +12,7 @@ from fabricheck.cli.node import From, Overlay, Programs, told
 from fabricheck.node import load
 from fabricheck.node.system import MOST_NODES, platform_json
 from fabricheck.site import this_machine
+from fabricheck.tools.topology import drafting
 from fabricheck.tools.topology.drafting import drafted, write_draft
 
 
@@ -39,7 +40,9 @@ def draft(
     """
     if name is None:
         name, folder = this_machine.draft().stem, folder or this_machine.draft().parent
-    text = drafted(told(files, programs), name)
+    report = told(files, programs)
+    text = drafted(report, name)
+    output.note(*(f"note: {note}" for note in drafting.notes(report)))
     if folder is None:
         typer.echo(text, nl=False)
     else:

@@ -14,6 +14,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.show import listed
 from fabricheck.judge.comparison import circumstances
+from fabricheck.node import products
 from fabricheck.node.placement import format_cores
 from fabricheck.results import state, table
 from fabricheck.results.model import Device, ResultDocument
@@ -133,7 +134,10 @@ def _who(checks: list[str], every: list[str]) -> str:
 def devices(observed: Observed) -> list[Device]:
     """Return every device that a document of the partition names, once each."""
     same = grouped(
-        ((device["index"], device["name"], device["pci_address"], device["unique_id"]), device)
+        (
+            (device["index"], products.label(device), device["pci_address"], device["unique_id"]),
+            device,
+        )
         for document in observed.documents
         for device in document["devices"]
     )

@@ -132,6 +132,13 @@ class Device(TypedDict):
     name: str
     arch: Annotated[Word, "gfx90a, sm_90, or host"]
     pci_address: PciAddress | None
+    pci_id: NotRequired[
+        Annotated[
+            Word | None,
+            "what it is: vendor and kind of device by PCI (1002:74a1), null where nothing tells it",
+        ]
+    ]
+    pci_subsystem: NotRequired[Annotated[Word | None, "the same of the board (10de:16c1)"]]
     unique_id: Annotated[Word | None, "the vendor's UUID of the device, null where there is none"]
     memory_bytes: Annotated[
         NonNegativeInt | None, "null, as the next two, where no runtime was asked: of topology"

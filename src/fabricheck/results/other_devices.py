@@ -15,7 +15,7 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import OF_DEVICES, UNKNOWN
-from fabricheck.node import NodeModel
+from fabricheck.node import NodeModel, products
 from fabricheck.results import settings, state
 from fabricheck.results.model import Device, PciFunction, ResultDocument, node_name
 from fabricheck.site import this_machine
@@ -210,7 +210,7 @@ def _of_another_kind(document: ResultDocument, node: NodeModel) -> OtherDevices 
     def another(device: Device) -> bool:
         has = device["memory_bytes"]
         return (
-            not _same_product(node.device_model, device["name"])
+            not same_product(node.device_model, products.label(device))
             or device["arch"].split(":")[0] not in (node.architecture, UNKNOWN)
             or not (assumed or has is None or abs(has - wanted) <= _MEMORY_DIFFERS * wanted)
         )
@@ -222,15 +222,19 @@ def _of_another_kind(document: ResultDocument, node: NodeModel) -> OtherDevices 
     memory = "" if has is None else f" with {about(has)}"
     return OtherDevices(
         "setting",
-        f"Device {device['index']} of node {node_name(document['host'])} is {device['name']}"
+        f"Device {device['index']} of node {node_name(document['host'])} is "
+        f"{products.label(device)}"
         f"{memory} ({device['arch']}); the partition's node model {node.name} states "
         f"{node.device_model} with {about(wanted)} ({node.architecture}): choose the "
         "partition or the node model of these devices.",
     )
 
 
-def _same_product(model: str, name: str) -> bool:
-    """Whether a driver's name is of a model's product; a name without a product is unknown."""
-    products = set(_PRODUCT.findall(model)[:1])
+def same_product(model: str, name: str) -> bool:
+    """Whether a device's name is of a model's product; a name without a product can be of any."""
+    stated, found = products.by_name(model), products.by_name(name)
+    if stated is not None and found is not None and stated.memory_peak_gbs != found.memory_peak_gbs:
+        return False
+    words = set(_PRODUCT.findall(model)[:1])
     named = {word for word in re.split(r"[^A-Za-z0-9]+", name) if _PRODUCT.fullmatch(word)}
-    return not named or not products or not products.isdisjoint(named)
+    return not named or not words or not words.isdisjoint(named)

@@ -26,7 +26,7 @@ from fabricheck.core.vocabulary import (
     ENV_PEER_ENGINES,
     Clock,
 )
-from fabricheck.node import NodeModel
+from fabricheck.node import NodeModel, products
 from fabricheck.results.entry import Entry
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import (
@@ -652,7 +652,7 @@ def _series(
         devices=tuple(one["device_set"]),
         device_count=len(one["device_set"]),
         device=one["device"],
-        device_name=own["name"] if own else None,
+        device_name=products.label(own) if own else None,
         device_arch=own["arch"] if own else None,
         pci_address=own["pci_address"] if own else None,
         unique_id=own["unique_id"] if own else None,
@@ -716,7 +716,7 @@ def states(row: Check) -> Iterator[State]:
             own = devices[device_state["index"]]
             named = {
                 "device": device_state["index"],
-                "device_name": own["name"],
+                "device_name": products.label(own),
                 "device_arch": own["arch"],
                 "pci_address": own["pci_address"],
                 "unique_id": own["unique_id"],

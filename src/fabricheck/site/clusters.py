@@ -10,7 +10,7 @@ from typing import Any
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.show import listed
-from fabricheck.node import NodeModel, load
+from fabricheck.node import NodeModel, load, products
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
@@ -70,10 +70,6 @@ _AMD_FEATURES = ("sdma", "xnack")
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
 RANK_PROGRAMS = ("affinity", "pingpong", "mpi", "fabric")
 PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
-
-#: The sets of references with values of a device, by its product; another has that of its vendor.
-#: Link classes of the same name are different links on another device.
-_REFERENCES = {"MI250": "amd-mi250", "MI300A": "amd-mi300a", "MI300X": "amd-mi300x"}
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
@@ -200,9 +196,14 @@ def node(
 
 
 def references_of(model: NodeModel) -> str:
-    """Return the set of references that holds for any node with the devices of a node model."""
-    sets = (name for product, name in _REFERENCES.items() if product in model.device_model)
-    return next(sets, model.vendor)
+    """Return the set of references that holds for any node with the devices of a node model.
+
+    Link classes of the same name are different links on another device.
+    """
+    product = products.by_name(model.device_model)
+    if product is None or product.references is None:
+        return model.vendor
+    return product.references
 
 
 def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, Any]:

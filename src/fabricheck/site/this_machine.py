@@ -11,7 +11,7 @@ from typing import Any
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.vocabulary import ENV_RESULTS
-from fabricheck.node import NodeModel, load
+from fabricheck.node import NodeModel, load, products
 from fabricheck.site.clusters import word
 
 #: The variable with the node model: its name, or the path of a file.
@@ -68,7 +68,7 @@ def kind(model: NodeModel | None = None) -> str:
         model = load(named)
     words = [
         f"{len(model.devices)}x",
-        model.device_model,
+        products.label({"name": model.device_model}),
         *(link_class.name for link_class in model.link_classes),
     ]
     return re.sub(r"[^a-z0-9]+", "-", " ".join(words).lower())

@@ -17,6 +17,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.calibration.gathering import Run, Value, reduced
+from fabricheck.node import products
 from fabricheck.references.calibrated import (
     Group,
     MetricRecord,
@@ -62,7 +63,7 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         rule=rule.TEXT,
         same_devices=len(sets) == 1,
         device_names=sorted(
-            {device["name"] for document in documents for device in document["devices"]}
+            {products.label(device) for document in documents for device in document["devices"]}
         ),
         device_sets={name: sorted(ids) for name, ids in sets.items()},
         overlays={run.group: run.overlay for run in runs if run.overlay is not None},

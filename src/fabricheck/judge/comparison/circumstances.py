@@ -10,6 +10,7 @@ from typing import Any
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import numbered
 from fabricheck.core.vocabulary import ENV_RESULTS
+from fabricheck.node import products
 from fabricheck.results import state
 from fabricheck.results.model import DeviceState, ResultDocument
 
@@ -96,7 +97,7 @@ def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:
         "processor": host["cpu_model"],
     })  # fmt: skip
     for device in document["devices"]:
-        yield from _known({"devices": device["name"]})
+        yield from _known({"devices": products.label(device)})
         yield from _known({"NUMA domain": device["numa_domain"]}, device["index"])
         yield from _known({"unique ids": device["unique_id"]})
     both = document.get("state")

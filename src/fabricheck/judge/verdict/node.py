@@ -23,7 +23,7 @@ from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict import checks, deviations, grounds, model
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
-from fabricheck.node import NodeModel
+from fabricheck.node import NodeModel, products
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
 from fabricheck.results import settings, state
@@ -417,7 +417,9 @@ class NodeJudgement:
                 _, why = partitions.read_site(where.partition(":")[0])
                 yield f"The devices that {where} should have are unknown. {why}"
         for where in {this_machine.NAME} & {*self.results.partitions}:
-            yield from coverage.not_judged(self._node_model(where))
+            node = self._node_model(where)
+            yield from coverage.not_judged(node)
+            yield from _missing_limits(self.documents, node)
         yield from _state_caveats(self.results.attempts)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():
@@ -425,6 +427,18 @@ class NodeJudgement:
                     yield time.sentence
         for outcome in self.outcomes.values():
             yield from outcome.notes
+
+
+def _missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:
+    """Yield a sentence for each kind of device whose product is unknown, and so its limits."""
+    has_peak = node is not None and node.devices[0].memory_peak_gbs is not None
+    found = {
+        products.missing_limits(device, has_peak): None
+        for document in documents
+        if grounds.has_gpus(document) and has_runtime(document)
+        for device in document["devices"]
+    }
+    yield from filter(None, found)
 
 
 def _settings(attempts: Sequence[Attempt]) -> Iterator[str]:
@@ -572,7 +586,7 @@ def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
                 (index, address, unique_id),
                 model.Device(
                     index=index,
-                    name=device["name"],
+                    name=products.label(device),
                     arch=device["arch"],
                     pci_address=address,
                     unique_id=unique_id,

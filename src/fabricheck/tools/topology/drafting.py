@@ -3,25 +3,24 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
 
 import yaml
 
-from fabricheck.core import yaml_files
-from fabricheck.core.checkout import ROOT
+from fabricheck.core.amounts import about
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
-from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import listed
 from fabricheck.core.text import printable_line
 from fabricheck.core.vocabulary import UNKNOWN
-from fabricheck.node import format_cores
+from fabricheck.node import format_cores, products
 from fabricheck.node.loading import OF_DRIVER, from_content
 from fabricheck.node.model import SHARED_MEMORY
+from fabricheck.node.products import Product
 from fabricheck.results.model import node_name
-from fabricheck.results.other_devices import divided_sentence, divides
+from fabricheck.results.other_devices import divided_sentence, divides, mode_of_parts
 from fabricheck.site import this_machine
 from fabricheck.tools.topology.reported import Reported
 
@@ -38,22 +37,6 @@ _UNKNOWN = {"value": None, "kind": "unknown", "note": "not told by the driver"}
 _SEEN = {"kind": "measured", "source": OF_DRIVER}
 
 
-class DeviceSheet(StrictModel):
-    """What the data sheet of a device states: the peak of its memory in GB/s."""
-
-    memory_peak_gbs: float
-    source: str
-
-
-def device_sheets() -> Mapping[str, DeviceSheet]:
-    """Return the data sheets of config/devices.yaml by the driver's name of a device.
-
-    :raises InvalidFile: when the file has something else.
-    """
-    file = ROOT / "config" / "devices.yaml"
-    return validated(dict[str, DeviceSheet], yaml_files.read(file), file)
-
-
 def drafted(report: Reported, name: str) -> str:
     """Return the text of a drafted file; what the driver and data sheets do not tell is unknown.
 
@@ -65,6 +48,28 @@ def drafted(report: Reported, name: str) -> str:
     from_content(content, "", Path(f"{name}.yaml"))
     body = yaml.dump(content, Dumper=_Dumper, sort_keys=False, width=100)
     return _HEADER.format(origin=printable_line(report.origin)) + body
+
+
+def notes(report: Reported) -> Iterator[str]:
+    """Yield a sentence on each limit that a draft has none of because of what its devices are."""
+    devices = report.description["devices"] if report.description is not None else ()
+    found = {}
+    for device in devices:
+        known, missing = products.product(device), products.missing_limits(device, has_peak=False)
+        if missing is not None:
+            found[missing] = None
+        elif known is not None and known.has_part(device["memory_bytes"]):
+            found[
+                f"Device {device['index']} has {about(device['memory_bytes'])} of the "
+                f"{known.memory_gb:g} GB of {known.name}, so that it is a part of one, and the "
+                "peak of its memory is unknown: its memory has no limit by its peak."
+            ] = None
+        elif known is not None and known.memory_peak_gbs is None:
+            found[
+                f"No source states the memory's peak of {known.name}: its memory has no limit by "
+                "its peak."
+            ] = None
+    yield from found
 
 
 def write_draft(text: str, path: Path) -> Path:
@@ -95,7 +100,13 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     node = node_name(description["host"])
     for mode in filter(divides, (device["compute_partition"] for device in description["devices"])):
         raise InvalidInputError(divided_sentence(node, mode, report.count))
-    kinds = sorted({device["name"] or device["architecture"] for device in description["devices"]})
+    addresses = [device["pci_address"] for device in description["devices"]]
+    cards = {address.rpartition(".")[0] for address in addresses if address}
+    if None not in addresses and len(cards) < report.count:
+        # In a virtual machine or a container the driver need not tell the mode.
+        mode = "MIG" if report.vendor == "nvidia" else mode_of_parts(report.count, len(cards))
+        raise InvalidInputError(divided_sentence(node, mode or "DPX or CPX", report.count))
+    kinds = sorted({_kind(device) for device in description["devices"]})
     if len(kinds) > 1:
         raise InvalidInputError(
             f"Node {node} has devices of {len(kinds)} kinds ({listed(kinds)}), and a node model "
@@ -104,9 +115,9 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     if report.links is None:
         raise InvalidInputError(f"The number of links is not reported in {report.origin}.")
     first = description["devices"][0]
-    model = first["name"] or UNKNOWN
+    product, model = products.product(first), products.label(first)
     sources = {OF_DRIVER: {"title": f"inventory on node {node}, {description['at']}"}}
-    memory_peak = _memory_peak(sources, model)
+    memory_peak = _memory_peak(sources, product, first)
     content: dict[str, Any] = {
         "format": 1,
         "name": name,
@@ -121,7 +132,7 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
             "memory_bytes": {"value": first["memory_bytes"], **_SEEN},
             "memory_peak_gbs": memory_peak,
         },
-        "packages": _packages(report.links, model),
+        "packages": _packages(report.links, product),
         "domains": _domains(description),
     }
     if report.pci is not None:
@@ -146,20 +157,30 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     return content
 
 
-def _memory_peak(sources: dict[str, Any], name: str) -> dict[str, Any]:
+def _kind(device: Mapping[str, Any]) -> str:
+    """Return what a device is called among others; without a name and an id its architecture."""
+    named = products.label(device)
+    return str(device["architecture"]) if named == UNKNOWN else named
+
+
+def _memory_peak(
+    sources: dict[str, Any], product: Product | None, device: Mapping[str, Any]
+) -> dict[str, Any]:
     """Return the peak of a device's memory by its data sheet, and add that to the sources."""
-    stated = device_sheets().get(name)
-    if stated is None:
+    if product is None or product.memory_peak_gbs is None:
         return {**_UNKNOWN}
-    sources["data-sheet"] = {"title": stated.source}
-    return {"value": stated.memory_peak_gbs, "kind": "published", "source": "data-sheet"}
+    if product.has_part(device["memory_bytes"]):
+        return {**_UNKNOWN, "note": f"less memory than {product.name} has"}
+    sources["data-sheet"] = {"title": product.source}
+    return {"value": product.memory_peak_gbs, "kind": "published", "source": "data-sheet"}
 
 
-def _packages(links: Sequence[Sequence[int]], name: str) -> dict[str, Any]:
+def _packages(links: Sequence[Sequence[int]], product: Product | None) -> dict[str, Any]:
     """Return the devices of each package, which no driver tells."""
     devices = range(len(links))
     pairs = [[a, b] for a, b in combinations(devices, 2) if links[a][b] == _WITHIN_A_PACKAGE]
-    if "MI250" in name and sorted(device for pair in pairs for device in pair) == list(devices):
+    in_pairs = sorted(device for pair in pairs for device in pair) == list(devices)
+    if product is not None and product.package == 2 and in_pairs:
         note = "the two devices that four links join"
         return {"kind": "assumed", "note": note, "devices": pairs}
     alone = [[index] for index in devices]

@@ -203,6 +203,8 @@ def devices_of(content: Mapping[str, Any]) -> list[Device]:
             "name": device["name"] or UNKNOWN,
             "arch": device["architecture"] or UNKNOWN,
             "pci_address": device["pci_address"],
+            "pci_id": device.get("pci_id"),
+            "pci_subsystem": device.get("pci_subsystem"),
             "unique_id": device.get("unique_id"),
             "memory_bytes": device["memory_bytes"],
             "compute_units": None,
