@@ -1,4 +1,4 @@
-"""What a device is: the same by its id under any name, and by its name where nothing tells an id."""
+"""What a device is: by its id the same under any name, and by its name without an id."""
 
 from __future__ import annotations
 
@@ -130,10 +130,10 @@ def test_a_verdict_says_which_limits_an_unknown_device_lacks():
 def test_the_parts_of_a_device_have_no_peak_of_the_whole():
     content = told("mi300x", memory_bytes=24 << 30, pci_id="1002:74b5", name="")
     assert "note: less memory than AMD Instinct MI300X has" in draft(content)
-    (sentence, *_) = drafting.notes(inventory.reported(content))
+    (sentence,) = drafting.notes(inventory.reported(content))
     assert sentence == (
-        "Device 0 has 24 GiB of the 192 GB of AMD Instinct MI300X, so that it is a part of one, "
-        "and the peak of its memory is unknown: its memory has no limit by its peak."
+        "A device has 24 GiB of the 192 GB of AMD Instinct MI300X, so that it is a part of one: "
+        "the peak of its memory is unknown, and its memory has no limit by its peak."
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -50,26 +50,29 @@ def drafted(report: Reported, name: str) -> str:
     return _HEADER.format(origin=printable_line(report.origin)) + body
 
 
-def notes(report: Reported) -> Iterator[str]:
-    """Yield a sentence on each limit that a draft has none of because of what its devices are."""
+def notes(report: Reported) -> list[str]:
+    """Return a sentence for each limit that a draft lacks because of what its devices are."""
     devices = report.description["devices"] if report.description is not None else ()
-    found = {}
-    for device in devices:
-        known, missing = products.product(device), products.missing_limits(device, has_peak=False)
-        if missing is not None:
-            found[missing] = None
-        elif known is not None and known.has_part(device["memory_bytes"]):
-            found[
-                f"Device {device['index']} has {about(device['memory_bytes'])} of the "
-                f"{known.memory_gb:g} GB of {known.name}, so that it is a part of one, and the "
-                "peak of its memory is unknown: its memory has no limit by its peak."
-            ] = None
-        elif known is not None and known.memory_peak_gbs is None:
-            found[
-                f"No source states the memory's peak of {known.name}: its memory has no limit by "
-                "its peak."
-            ] = None
-    yield from found
+    sentences = [_missing_limits(device) for device in devices]
+    return [*dict.fromkeys(sentence for sentence in sentences if sentence is not None)]
+
+
+def _missing_limits(device: Mapping[str, Any]) -> str | None:
+    product = products.product(device)
+    if product is None:
+        return products.missing_limits(device, has_peak=False)
+    if product.has_part(device["memory_bytes"]):
+        return (
+            f"A device has {about(device['memory_bytes'])} of the {product.memory_gb:g} GB of "
+            f"{product.name}, so that it is a part of one: the peak of its memory is unknown, and "
+            "its memory has no limit by its peak."
+        )
+    if product.memory_peak_gbs is None:
+        return (
+            f"No source states the memory's peak of {product.name}: its memory has no limit by its "
+            "peak."
+        )
+    return None
 
 
 def write_draft(text: str, path: Path) -> Path:
