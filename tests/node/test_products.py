@@ -155,6 +155,11 @@ def test_the_board_tells_two_products_with_one_id_apart():
     assert products.label(device | {"pci_subsystem": None}) == "device 10de:2342"
 
 
+def test_a_simulated_device_is_called_one():
+    device = {"name": "AMD Instinct MI250X (simulated)", "pci_id": None}
+    assert products.label(device) == device["name"]
+
+
 def test_no_id_is_of_two_products_and_each_peak_has_a_source():
     rows = products.table().values()
     ids = [pci_id for row in rows for pci_id in row.ids]

@@ -254,7 +254,7 @@ def test_what_a_shared_host_decides_is_judged_by_a_record_of_the_machine_itself(
 def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results_folder):
     told = inventories.kept("mi210-x2")
     for device in told["devices"]:
-        device |= {"name": "AMD Instinct MI999", "pcie": None}
+        device |= {"name": "AMD Instinct MI999", "pci_id": "1002:ffff", "pcie": None}
     file = tmp_path / "told.json"
     file.write_text(json.dumps(told))
     words = ("node", "draft", "mine", "--from", str(file), "--output", str(tmp_path))

@@ -21,6 +21,9 @@ from fabricheck.core.vocabulary import UNKNOWN
 #: Names that drivers give to devices that they do not know.
 _NAMES_OF_ANY_DEVICE = ("", UNKNOWN, "AMD Radeon Graphics", "Graphics Device")
 
+#: What the runtime of simulated nodes adds to the name of a device.
+_SIMULATED = "(simulated)"
+
 #: Words of names that do not tell one product from another.
 _BRANDS = frozenset({"AMD", "INSTINCT", "NVIDIA", "TESLA"})
 
@@ -90,12 +93,15 @@ def _words(name: str) -> frozenset[str]:
 
 
 def label(device: Mapping[str, Any]) -> str:
-    """Return what to call a device: its product, else its name, else its id."""
-    known = product(device)
-    if known is not None:
+    """Return what to call a device: its product, else its name, else its id.
+
+    A simulated device keeps its name, which says that it is one.
+    """
+    known, name = product(device), device["name"] or ""
+    if known is not None and _SIMULATED not in name:
         return known.name
-    if device["name"] and device["name"] not in _NAMES_OF_ANY_DEVICE:
-        return str(device["name"])
+    if name not in _NAMES_OF_ANY_DEVICE:
+        return str(name)
     pci_id = device.get("pci_id")
     return f"device {pci_id}" if pci_id else UNKNOWN
 
