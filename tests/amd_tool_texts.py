@@ -1,6 +1,7 @@
 """Composed: what AMD's tools print, written after their sources, with made-up values.
 
-No output of them was recorded by this project. TransferBench: 1.52, and its client after it;
+No output of them was recorded by this project. TransferBench: 1.52, and its client after it,
+of 1.67 as ROCm/TransferBench 2bc42cd8 has it;
 rocm_bandwidth_test: that of ROCm 6.3.3; BabelStream: HIP, 5.0.
 """
 
@@ -122,15 +123,21 @@ def _rate(source, target, both):
 
 def transferbench_a2a(
     size=64 * MIB, gpus=4, version="1.60.00", direct=True, shown=None, missing=(),
-    scale=1.0,
+    scale=1.0, borders=True,
 ):  # fmt: skip
-    """Compose preset a2a; missing: pairs without a link of their own."""
+    """Compose preset a2a; missing: pairs without a link of their own.
+
+    borders: whether the table of 1.67 has them (SHOW_BORDERS).
+    """
     names = [f"GPU {i:02d}" for i in range(gpus)]
     pairs = [(i, j) for i in range(gpus) for j in range(gpus) if i != j and (i, j) not in missing]
     rates = {pair: round(scale * (47 + 0.011 * pair[0] - 0.107 * pair[1]), 3) for pair in pairs}
     shown = {"A2A_DIRECT": int(direct), "A2A_MODE": 0, "NUM_SUB_EXEC": 8, "USE_DMA_EXEC": 0,
              "USE_REMOTE_READ": 0} | (shown or {})  # fmt: skip
     lines = settings(version, "AllToAll", shown)
+    if version.startswith("1.67"):
+        lines += _bordered_a2a(size, names, rates, borders)
+        return "\n".join([*lines, *_a2a_totals(rates)]) + "\n"
     lines += [
         "GPU-GFX All-To-All benchmark:",
         "==========================",
@@ -164,11 +171,65 @@ def transferbench_a2a(
         + f"    {total:8.3f}    {min(actual):8.3f}   "
         + f" {max(actual):8.3f}",
         "",
-        f"Average   bandwidth (GPU Timed): {total / len(pairs):8.3f} GB/s",
+        *_a2a_totals(rates),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _a2a_totals(rates):
+    total = sum(rates.values())
+    return [
+        f"Average   bandwidth (GPU Timed): {total / len(rates):8.3f} GB/s",
         f"Aggregate bandwidth (GPU Timed): {total:8.3f} GB/s",
         f"Aggregate bandwidth (CPU Timed): {0.7 * total:8.3f} GB/s",
     ]
-    return "\n".join(lines) + "\n"
+
+
+def _bordered_a2a(size, names, rates, borders):
+    """Compose what 1.67 prints of a2a up to its totals: a table of cells that are as wide as the
+    widest of their column, and a line between some rows."""
+    count = len(names)
+    body = [[rates.get((i, j)) for j in range(count)] for i in range(count)]
+    sums = [sum(cell for cell in row if cell is not None) for row in body]
+    known = [[cell for cell in row if cell is not None] for row in body]
+    actual = [min(row, default=0.0) * len(row) for row in known]
+    columns = [sum(row[j] for row in body if row[j] is not None) for j in range(count)]
+    rows = [[" SRC\\DST ", *(f" {name} " for name in names), " STotal ", " Actual "]]
+    for name, row, total, least in zip(names, body, sums, actual, strict=True):
+        cells = [" N/A " if cell is None else f" {cell:.2f} " for cell in row]
+        rows.append([f" {name} ", *cells, f" {total:.2f} ", f" {least:.2f} "])
+    last = [*columns, sum(sums), sum(actual)]
+    rows.append([" RTotal ", *(f" {cell:.2f} " for cell in last)])
+    rows.append([""] * (count + 1) + [" CPU Timed: ", f" {0.7 * sum(sums):.2f} "])
+    widths = [max(len(row[column]) for row in rows) for column in range(count + 3)]
+    upright = {0, 1, count + 1, count + 2, count + 3}
+    lines = [
+        "GPU-GFX All-To-All benchmark:",
+        "==============================",
+        f"[{size} bytes per Transfer] [GFX:8] [1 Read(s) 1 Write(s)] [MemType:fine-grained] "
+        "[NIC QueuePairs:0] [#Ranks:1]",
+    ]
+    for number, row in enumerate(rows):
+        if borders and number in (0, 1, count + 1, count + 2):
+            lines.append(_border(widths, upright, number, len(rows)))
+        cells = [cell.rjust(width) for cell, width in zip(row, widths, strict=True)]
+        edges = ["│" if borders and column in upright else " " for column in range(count + 4)]
+        if number == len(rows) - 1:
+            edges[: count + 1] = [" "] * (count + 1)
+        text = "".join(edge + cell for edge, cell in zip(edges, [*cells, ""], strict=True))
+        lines.append(text)
+    if borders:
+        lines.append(_border(widths, upright, len(rows), len(rows)))
+    return [*lines, ""]
+
+
+def _border(widths, upright, number, rows):
+    corner = "┌" if number == 0 else "└" if number == rows else "├"
+    middle = "┬" if number == 0 else "┴" if number == rows else "┼"
+    line = corner
+    for column, width in enumerate(widths):
+        line += "-" * width + (middle if column + 1 in upright else "-")
+    return line[:-1] + {"┬": "┐", "┴": "┘", "┼": "┤"}[middle]
 
 
 def transferbench_one_to_all(gpus=4, executor="G", version="1.60.00", size=None, scale=1.0):

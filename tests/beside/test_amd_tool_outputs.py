@@ -104,8 +104,8 @@ def test_p2p_of_1_52_and_without_a_host():
     ("version", "tail"),
     [
         ("1.62.00", ""),
-        ("1.65", ""),
         ("1.67.00", " (HEAD:0123abc) (Single-node mode)"),
+        ("1.69.00", " (HEAD:0123abc) (Single-node mode)"),
         ("1.68.00", " (develop:0123abc) (No extra feature support) (Single-node mode)"),
         ("2.1.0", " Backend v9 (with NIC support) [anything]"),
     ],
@@ -116,7 +116,8 @@ def test_later_versions_are_read_or_named(version, tail):
     assert text.count(banner) == 1
     text = text.replace(banner, banner + tail)
     assert p2p(text).version == version
-    named = "" if version == "1.62.00" else f" of TransferBench {version} (known up to 1.62)"
+    known = version in ("1.62.00", "1.67.00")
+    named = "" if known else f" of TransferBench {version} (known up to 1.67)"
     assert refused(p2p, text.replace("SRC+EXE", "Source")).startswith(f"the file{named}, line ")
     assert f"the file{named}: it has no " in refused(p2p, text[: text.index("Bytes Per")])
 
@@ -131,6 +132,33 @@ def test_a2a_pairs_without_a_link_have_no_value():
     found = a2a(composed.transferbench_a2a(missing=[(0, 1), (1, 0)], version="1.52"))
     assert ("GPU 00", "GPU 01") not in found.values and len(found.values) == 10 + 2
     assert found.values["GPU 00", "GPU 02"] == round(47 - 0.214, 3)
+
+
+@pytest.mark.parametrize("borders", [True, False])
+def test_a2a_of_1_67_has_the_same_values_with_two_decimals(borders):
+    old = a2a(composed.transferbench_a2a(gpus=8)).values
+    text = composed.transferbench_a2a(gpus=8, version="1.67.00", borders=borders)
+    banner = "TransferBench v1.67.00"
+    new = a2a(text.replace(banner, f"{banner} (HEAD:2bc42cd) (Single-node mode)"))
+    assert (new.version, len(new.devices)) == ("1.67.00", 8)
+    assert new.values[tb.SUM] == old[tb.SUM] and new.values[tb.BY_HOST] == old[tb.BY_HOST]
+    assert new.values == pytest.approx(old, abs=0.0051)
+
+
+def test_a2a_of_1_67_is_refused_with_other_values_sizes_and_runs():
+    text = composed.transferbench_a2a(version="1.67.00", missing=[(0, 1), (1, 0)])
+    assert ("GPU 00", "GPU 01") not in a2a(text).values
+    assert "is not the sum of its values" in refused(a2a, text.replace("47.02", "42.02"))
+    assert "is not the" in refused(a2a, text.replace("CPU Timed: │ ", "CPU Timed: │ 1"))
+    assert "transfers are of" in refused(a2a, text, size=SIZE + 1, error=OtherRunError)
+    ranks = text.replace("[#Ranks:1]", "[#Ranks:2]")
+    assert "several ranks" in refused(a2a, ranks, error=OtherRunError)
+    nics = text.replace("QueuePairs:0", "QueuePairs:4")
+    assert "of NICs" in refused(a2a, nics, error=OtherRunError)
+    one = text.splitlines(keepends=True)
+    for number, line in enumerate(one):
+        if line.startswith("│") or "Timed" in line:
+            refused(a2a, "".join([*one[:number], *one[number + 1 :]]))
 
 
 def test_one_to_all_is_the_sum_of_all_others():

@@ -2,7 +2,8 @@
 
 Bandwidths are in GB/s (1e9 bytes per second), means over the iterations, and count bytes once. Rows
 are sources, columns destinations. Sources of the format: TransferBench.cpp of 1.52, which calls
-one2all pcopy, and the presets of its successor (of one node only).
+one2all pcopy, and the presets of its successor (of one node only): 1.67 (ROCm/TransferBench
+2bc42cd8) draws the table of a2a with borders and two decimals, and leaves the others as they were.
 """
 
 from __future__ import annotations
@@ -17,13 +18,16 @@ from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, ended_lines_of
 
 #: The oldest version whose format is read, and the newest whose format is known.
-_OLDEST, _NEWEST = (1, 52), (1, 62)
+_OLDEST, _NEWEST = (1, 52), (1, 67)
 
 #: Matrices of p2p: one direction alone; in both directions, that of the row, and the total.
 ALONE, BESIDE, BOTH = "alone", "beside", "both"
 
 #: Places of a2a: the sum of the transfers' rates, and all bytes over the host's time.
 SUM, BY_HOST = ("sum",), ("by host's clock",)
+
+#: What draws the borders of a table; a row between two rows has some of the corners.
+_CORNERS, _BORDER = frozenset("┌┬┐├┼┤└┴┘"), "│"
 
 #: The destination of one2all: all GPUs but GPU 0.
 ALL = "all others"
@@ -44,6 +48,10 @@ _KINDS = ("CPU->CPU", "CPU->GPU", "GPU->CPU", "GPU->GPU")
 _COPYING = re.compile(
     r"- Copying (?P<bytes>\d+) bytes between (?P<pairs>directly connected|all) pairs of GPUs "
     r"using \d+ CUs \((?P<transfers>\d+) Transfers\)"
+)
+_ANNOUNCED = re.compile(
+    r"\[(?P<bytes>\d+) bytes per Transfer\] \[(?:GFX|DMA):\d+\] .*\[NIC QueuePairs:(?P<nics>\d+)\]"
+    r" \[#Ranks:(?P<ranks>\d+)\]"
 )
 _SUMMARY = re.compile(r"Summary:(?: \[(\d+) bytes per Transfer\])?")
 _TOTALS = (
@@ -196,51 +204,97 @@ def parse_a2a(text: str, origin: str, size: int, settings: Mapping[str, str]) ->
     """
     reader = _Reader(text, origin)
     reader.require_settings(settings)
-    line, match = reader.find(_COPYING, "'Copying ... bytes between ... pairs'")
+    line, match = reader.find(_COPYING, "'... bytes ...' of its transfers", _ANNOUNCED)
     reader.require_size(line, int(match["bytes"]), size)
+    if match.re is _ANNOUNCED:
+        return _bordered_a2a(reader, line, match)
     if settings.get("A2A_DIRECT") == "0" and match["pairs"] != "all":
         raise line.other_run(f"it is between {match['pairs']} pairs, not all")
-    transfers = int(match["transfers"])
     line, summary = reader.find(_SUMMARY, "'Summary:'")
     if summary[1] is not None:
         reader.require_size(line, int(summary[1]), size)
     reader.take("a line below the title")
     devices = reader.columns("SRC\\DST", ["STotal", "Actual"])
-    count = len(devices)
-    rows = [reader.values([source], count + 2, _THREE, "N/A") for source in devices]
+    values, added = _rates_of_pairs(reader, devices, _THREE, totals=3)
+    if len(values) != int(match["transfers"]):
+        raise line.garbled(f"it has {len(values)} values of {match['transfers']} transfers")
+    return _with_totals(reader, devices, values, added, rounding=0.0011)
+
+
+def _bordered_a2a(reader: _Reader, line: Line, match: re.Match[str]) -> PlacedValues:
+    """Parse the table of 1.67, which has no number of transfers: their average tells it."""
+    if match["nics"] != "0" or match["ranks"] != "1":
+        raise line.other_run("it is of NICs or of several ranks, too")
+    devices = reader.columns("SRC\\DST", ["STotal", "Actual"])
+    values, added = _rates_of_pairs(reader, devices, _TWO, totals=2)
+    line, (by_host,) = reader.values(["CPU", "Timed:"], 1, _TWO)
+    found = _with_totals(reader, devices, values, added, rounding=0.005 * len(values) + 0.0011)
+    if by_host is None or abs(by_host - found.values[BY_HOST]) > 0.0051:
+        raise line.garbled(f"{by_host} is not the {found.values[BY_HOST]:g} below the table")
+    return found
+
+
+def _rates_of_pairs(
+    reader: _Reader, devices: Sequence[str], form: re.Pattern[str], totals: int
+) -> tuple[dict[tuple[str | int, ...], float], float]:
+    """Return the values of pairs, and their sum, from the rows of sources and that of totals.
+
+    :param totals: how many values the last row has after those of the destinations.
+    """
+    count, half_step = len(devices), 0.005 if form is _TWO else 0.0005
+    rows = [reader.values([source], count + 2, form, "N/A") for source in devices]
     for line, cells in rows:
-        _require_sum(line, cells[count], cells[:count])
-    line, totals = reader.values(["RTotal"], count + 3, _THREE, "N/A")
-    for column, total in enumerate(totals[: count + 1]):
-        _require_sum(line, total, [cells[column] for _, cells in rows])
+        _require_sum(line, cells[count], cells[:count], half_step)
+    line, last = reader.values(["RTotal"], count + totals, form, "N/A")
+    for column, total in enumerate(last[: count + 1]):
+        _require_sum(line, total, [cells[column] for _, cells in rows], half_step)
     values: dict[tuple[str | int, ...], float] = {
         (source, target): cell
         for source, (_, cells) in zip(devices, rows, strict=True)
         for target, cell in zip(devices, cells, strict=False)
         if cell is not None
     }
-    added = totals[count] or 0.0
-    if len(values) != transfers:
-        raise line.garbled(f"it has {len(values)} values of {transfers} transfers")
+    if not values:
+        raise line.garbled("it has no value of a pair")
+    return values, last[count] or 0.0
+
+
+def _with_totals(
+    reader: _Reader,
+    devices: Sequence[str],
+    values: dict[tuple[str | int, ...], float],
+    added: float,
+    rounding: float,
+) -> PlacedValues:
+    """Read the totals below a table of a2a, and require those of its values.
+
+    :param added: the sum of the values. rounding: what it may be off by, as it was printed.
+    """
     for head, place in _TOTALS:
         line = reader.take(f"'{head}'")
         text_of, _, rest = line.text.partition(": ")
         if f"{text_of}:" != head or not rest.endswith(" GB/s"):
             raise line.garbled(f"'{line.text.strip()}' is not '{head} ... GB/s'")
         value = number(line, rest.removesuffix(" GB/s").strip(), _THREE)
+        expected, allowed = None, rounding
+        if place is None:
+            expected, allowed = added / len(values), rounding / len(values) + 0.0011
+        if place == SUM:
+            expected = added
+        if expected is not None and abs(value - expected) > allowed:
+            raise line.garbled(f"{value:g} is not the {expected:g} of the table")
         if place is not None:
             values[place] = value
-        expected = {None: added / transfers, SUM: added}.get(place)
-        if expected is not None and abs(value - expected) > 0.0011:
-            raise line.garbled(f"{value:g} is not the {expected:g} of the table")
     reader.end()
     return PlacedValues(values, reader.version, tuple(devices))
 
 
-def _require_sum(line: Line, stated: float | None, parts: Sequence[float | None]) -> None:
+def _require_sum(
+    line: Line, stated: float | None, parts: Sequence[float | None], half_step: float
+) -> None:
     known = [part for part in parts if part is not None]
     added = sum(known)
-    if stated is None or abs(stated - added) > 0.0005 * (len(known) + 1) + 1e-6:
+    if stated is None or abs(stated - added) > half_step * (len(known) + 1) + 1e-6:
         raise line.garbled(f"{stated} is not the sum of its values, {added:.3f}")
 
 
@@ -334,7 +388,9 @@ class _Reader(Reader):
     _word = _WORD
 
     def __init__(self, text: str, origin: str) -> None:
-        super().__init__(ended_lines_of(text, origin), origin)
+        lines = [line for line in ended_lines_of(text, origin) if _CORNERS.isdisjoint(line.text)]
+        lines = [replace(line, text=line.text.replace(_BORDER, " ")) for line in lines]
+        super().__init__(lines, origin)
         for line in self.lines:
             if "mismatch" in line.text and ("ERROR" in line.text or "nexpected" in line.text):
                 raise line.wrong_data(f"TransferBench found wrong data: {line.text.strip()}")
@@ -374,11 +430,16 @@ class _Reader(Reader):
         if found != wanted:
             raise line.other_run(f"its transfers are of {found} B, not {wanted} B")
 
-    def find(self, form: re.Pattern[str], what: str) -> tuple[Line, re.Match[str]]:
-        """Return the next line of a form, and skip the lines before it."""
+    def find(
+        self, form: re.Pattern[str], what: str, other: re.Pattern[str] | None = None
+    ) -> tuple[Line, re.Match[str]]:
+        """Return the next line of a form, or of another, and skip the lines before it."""
         while not self.over:
             line = self.take(what)
-            if match := form.fullmatch(line.text):
+            match = form.fullmatch(line.text)
+            if match is None and other is not None:
+                match = other.fullmatch(line.text)
+            if match is not None:
                 return line, match
         raise GarbledOutput(
             self.origin, None, f"it has no {what}: it is cut off, or of another preset or version"
