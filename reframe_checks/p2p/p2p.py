@@ -261,12 +261,12 @@ class p2p_one_to_many(PairCheck):
 
     def neighbours(self):
         """Return by device the devices with a direct link to it, where they are several."""
-        devices = range(self.device_count)
+        devices, node = range(self.device_count), self.required_node
         direct = {
             device: [
                 other
                 for other in devices
-                if other != device and self.node.link_class(device, other).direct
+                if other != device and node.link_class(device, other).direct
             ]
             for device in devices
         }

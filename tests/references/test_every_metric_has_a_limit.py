@@ -33,7 +33,7 @@ from site_dry_runs import H200_TOOLS
 )
 def test_a_limit_or_a_reason(system, variables, least, site_dry_run, monkeypatch):
     asked = site_dry_run(system, **variables).told
-    monkeypatch.setattr(listing, "ask", lambda system, folders: asked)
+    monkeypatch.setattr(listing, "ask", lambda system, folders, names=(): asked)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     told = json.loads(

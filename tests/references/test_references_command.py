@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+import factories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.coverage import checks_folders
@@ -43,8 +44,8 @@ def checks(monkeypatch):
     """Let the dry run tell what a test says."""
     found: list[listing.CheckMetrics] = []
 
-    def asked(system, folders):
-        return list(found)
+    def asked(system, folders, names=()):
+        return [one for one in found if not names or one.check in names]
 
     choose = partitions.choose
 
@@ -63,6 +64,31 @@ def run(*arguments: str, code: int = 0):
     return result
 
 
+def test_named_checks_and_metrics_are_shown_alone_as_a_failure_names_them(checks):
+    checks += [told("stream_local", STREAM), told("stream_scan", SCAN)]
+    rows = json.loads(run("copy_worst", "--json").stdout)["references"]
+    assert [(row["check"], row["metric"]) for row in rows] == [("stream_local", "copy_worst")]
+    rows = json.loads(run("stream_scan", "--json").stdout)["references"]
+    assert [row["metric"] for row in rows] == ["triad_worst_block"]
+    shown = run("stream_local", "copy_median").stdout
+    assert "copy_median" in shown and "copy_worst" not in shown and "1 metric: 1 with" in shown
+    ended = run("stream_local", "copy_wors", code=3)
+    assert "no metric copy_wors; did you mean copy_worst" in ended.stderr
+
+
+def test_without_a_system_the_limits_are_those_of_the_latest_session(checks, tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "results"))
+    checks += [told("stream_local", STREAM)]
+    ended = CliRunner().invoke(app, ["limits", "show"])
+    assert ended.exit_code == 2 and "Say whose limits with --system" in ended.stderr
+    factories.session(tmp_path / "results", [factories.case(system="lumi", partition="gpu")])
+    assert "stream_local on lumi:gpu" in CliRunner().invoke(app, ["limits", "show"]).stdout
+    two = [factories.case(), factories.case(partition="sim-mi250x")]
+    factories.session(tmp_path / "results", two, 1, start=factories.SESSION_START + 60)
+    ended = CliRunner().invoke(app, ["limits", "show"])
+    assert ended.exit_code == 2 and "run-1 ran on local:host, local:sim-mi250x" in ended.stderr
+
+
 def text(code: int = 0) -> str:
     result = run(code=code)
     return " ".join(result.stdout.split())
@@ -75,8 +101,8 @@ def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_w
     assert "[1] Schieffer et al." in said
     assert "(of dardel (inferred), measured with ROCm 5.7.0): V.B l.237" in said
     assert (
-        "2 metrics: 2 have a limit (0 published, 2 published elsewhere, 0 derived, 0 calibrated, "
-        "0 by a rule), 0 are report only" in said
+        "2 metrics: 2 with a limit (0 published, 2 published elsewhere, 0 derived, 0 calibrated, "
+        "0 by a rule), 0 report only" in said
     )
 
 
@@ -128,8 +154,8 @@ def test_report_only_and_calibrated_values_are_told_apart(checks):
     assert "calibration median of 5 sessions [1]" in said
     assert "[1] calibrations/h200-x2.yaml (of h200:x2, measured with CUDA 13.0): 5 sessions" in said
     assert (
-        "1 have a limit (0 published, 0 published elsewhere, 0 derived, 1 calibrated, 0 by a "
-        "rule), 1 are report only (0 of them without a reason), 0 have no reference." in said
+        "1 with a limit (0 published, 0 published elsewhere, 0 derived, 1 calibrated, 0 by a "
+        "rule), 1 report only (0 without a reason), 0 without a reference." in said
     )
 
 
@@ -137,7 +163,7 @@ def test_a_metric_without_a_reference_is_named_and_ends_with_9(checks):
     checks.append(told("stream_local", STREAM | {"new": {"unit": "GB/s", "entry": None}}))
     said = text(code=9)
     assert "new - none" in said
-    assert "1 have no reference." in said
+    assert "1 without a reference." in said
     assert f"stream_local new on {GPU} has no reference." in said
 
 
@@ -283,7 +309,7 @@ def test_expected_failures_are_compared_by_their_reference():
 def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
     """Every metric of all checks of LUMI-G has a reference, and each is the file's."""
     asked = site_dry_run("lumi").told
-    monkeypatch.setattr(listing, "ask", lambda system, folders: asked)
+    monkeypatch.setattr(listing, "ask", lambda system, folders, names=(): asked)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
     result = CliRunner().invoke(app, ["limits", "show", "--system", "lumi", "--json"])
     assert result.exit_code == 0, result.output

@@ -495,7 +495,7 @@ def dry_runs(site_dry_run, known):
 @pytest.mark.slow
 @pytest.mark.parametrize("name", OF_DRY_RUNS)
 def test_what_commands_say_of_dry_runs(name, dry_runs, alike, monkeypatch):
-    monkeypatch.setattr(listing, "ask", lambda system, checks: dry_runs[system])
+    monkeypatch.setattr(listing, "ask", lambda system, checks, names=(): dry_runs[system])
     compare(name, alike)
 
 

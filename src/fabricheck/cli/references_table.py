@@ -125,8 +125,8 @@ def _totals(shown: Sequence[Row]) -> Iterator[str]:
     each = listed(f"{kinds[kind]} {word}" for kind, word in _KINDS.items() if kind not in rare)
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)
     yield (
-        f"{len(shown)} metrics: {gating} have a limit ({each}), {kinds[REPORT_ONLY]} are report "
-        f"only ({bare} of them without a reason), {kinds[MISSING]} have no reference."
+        f"{count(len(shown), 'metric')}: {gating} with a limit ({each}), {kinds[REPORT_ONLY]} "
+        f"report only ({bare} without a reason), {kinds[MISSING]} without a reference."
     )
     missing = (row for row in shown if row.kind == MISSING)
     yield from (f"{row.check} {row.metric} on {row.partition} has no reference." for row in missing)

@@ -12,6 +12,7 @@ from typing import Any
 from fabricheck.core.checkout import config_file, config_folder
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.models import validated
+from fabricheck.core.text import read_text
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
 from fabricheck.node.paths import Pair
@@ -49,7 +50,7 @@ def load(name: str, overlay: Path | str | None = None, devices: int | None = Non
     :raises UsageError: as :meth:`NodeModel.part`.
     """
     path = config_file("nodes", name, "node model")
-    node = _of_text(path, read_mapping(path)[1])
+    node = _of_text(path, read_text(path))
     if overlay is not None:
         from fabricheck.node.overlay import apply_overlay, read_overlay  # most nodes have none
 
@@ -58,9 +59,13 @@ def load(name: str, overlay: Path | str | None = None, devices: int | None = Non
 
 
 @functools.lru_cache
-def _of_text(path: Path, digest: str) -> NodeModel:
-    """Build a node model once from each text of a file: checks ask for theirs repeatedly."""
-    return from_content(read_mapping(path)[0], digest, path)
+def _of_text(path: Path, text: str) -> NodeModel:
+    """Build a node model once from each text of a file: checks ask for theirs thousands of times.
+
+    :param text: that of the file, which tells one state of it from another.
+    """
+    content, digest = read_mapping(path)
+    return from_content(content, digest, path)
 
 
 def from_content(content: dict[str, Any], digest: str, path: Path) -> NodeModel:

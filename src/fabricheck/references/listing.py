@@ -67,12 +67,18 @@ class CheckMetrics:
     limit_s: float = 0
 
 
-def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> list[CheckMetrics]:
+def ask(
+    system: str,
+    checks: Sequence[Path],
+    references: Path | None = None,
+    names: Collection[str] = (),
+) -> list[CheckMetrics]:
     """Return what the checks report, in ReFrame's order.
 
     :param system: as ReFrame's option: a system, or ``system:partition``; empty for this machine's.
     :param checks: the folders of checks.
     :param references: the folder of reference files; by default the session's.
+    :param names: of the checks that are asked; by default all.
     :raises NotFoundError: when there are no checks.
     :raises InvalidInputError: when no check reported anything, with ReFrame's reason.
     """
@@ -96,6 +102,7 @@ def ask(system: str, checks: Sequence[Path], references: Path | None = None) -> 
             str(Path(sys.executable).with_name("reframe")),
             *([f"--system={system}"] if system else []),
             *("--dry-run", *(word for check in checks for word in ("-c", str(check)))),
+            *([f"--name=^({'|'.join(map(re.escape, names))})( |$)"] if names else []),
         ]
         try:
             done = subprocess.run(
