@@ -23,7 +23,7 @@ from reframe.frontend import cli
 
 from fabricheck.references.entries import said
 from fabricheck.references.stated import References
-from fabricheck.rfm import gitlab, guard
+from fabricheck.rfm import gitlab, node_lock
 from fabricheck.site import partitions, sites
 
 # What is imported while a test has another checkout.ROOT keeps that one.
@@ -149,7 +149,7 @@ class Suite:
             mock.patch.object(sys, "argv", self._command(checks, arguments)),
             mock.patch.object(runtime, "_runtime_context", None),
             # The stand-in measures nothing, so a session elsewhere on this machine may.
-            mock.patch.object(guard, "LOCK_FOLDERS", (self.programs,)),
+            mock.patch.object(node_lock, "LOCK_FOLDERS", (self.programs,)),
             # Of the log nobody reads these lines, and they take a third of a dry run.
             mock.patch.multiple(LoggerAdapter, debug=_unsaid, debug2=_unsaid),
             _working_folder(self.folder),

@@ -104,7 +104,7 @@ SESSIONS = (
            "--ntasks-per-node={tasks // number}", "--ntasks-per-node={tasks}", _STEPS),
     Mutant("of several nodes a task alone on its node has one core", "rfm/slurm.py",
            "if tasks == number:", "if tasks == 1:", _STEPS),
-    Mutant("two sessions measure a node at once", "rfm/guard.py",
+    Mutant("two sessions measure a node at once", "rfm/node_lock.py",
            "_held(THIS_NODE, fcntl.LOCK_EX, say)", "_held(THIS_NODE, fcntl.LOCK_SH, say)",
            ("rfm/test_node_lock.py::test_a_second_session_says_that_it_waits",)),
     Mutant("one of the features that imply a check is enough", "site/partitions.py",

@@ -15,13 +15,13 @@ import time
 import pytest
 from reframe.core.exceptions import ReframeError
 
-from fabricheck.rfm import guard
+from fabricheck.rfm import node_lock
 
 HOLD = """
 import sys, pathlib
-from fabricheck.rfm import guard
-guard.LOCK_FOLDERS = (pathlib.Path(sys.argv[1]),)
-with guard.held_nodes(sys.argv[2] == "", (1,) if sys.argv[2] else (), print):
+from fabricheck.rfm import node_lock
+node_lock.LOCK_FOLDERS = (pathlib.Path(sys.argv[1]),)
+with node_lock.held_nodes(sys.argv[2] == "", (1,) if sys.argv[2] else (), print):
     print("locked", flush=True)
     sys.stdin.read()
 """
@@ -50,12 +50,12 @@ def hold(folder, node=""):
 
 def here(say):
     """Hold the lock of this machine, as a session without Slurm does."""
-    return guard.held_nodes(here=True, stepping=(), say=say)
+    return node_lock.held_nodes(here=True, stepping=(), say=say)
 
 
 def by_steps(say):
     """Hold the lock of the node that the environment tells."""
-    return guard.held_nodes(here=False, stepping=(1,), say=say)
+    return node_lock.held_nodes(here=False, stepping=(1,), say=say)
 
 
 @pytest.fixture
@@ -63,7 +63,7 @@ def other(tmp_path, monkeypatch):
     """Start another process that holds the lock."""
     folder = tmp_path / "bin"
     folder.mkdir(exist_ok=True)
-    monkeypatch.setattr(guard, "LOCK_FOLDERS", (folder,))
+    monkeypatch.setattr(node_lock, "LOCK_FOLDERS", (folder,))
     started = []
 
     def start(node=""):
@@ -121,9 +121,9 @@ def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, envir
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
-    with guard.held_nodes(here=True, stepping=(1,), say=pytest.fail):
-        names = sorted(file.name for file in guard.LOCK_FOLDERS[0].iterdir())
-    assert names == [guard.LOCK_NAME.format(name) for name in ("node-node2", "this-node")]
+    with node_lock.held_nodes(here=True, stepping=(1,), say=pytest.fail):
+        names = sorted(file.name for file in node_lock.LOCK_FOLDERS[0].iterdir())
+    assert names == [node_lock.LOCK_NAME.format(name) for name in ("node-node2", "this-node")]
 
 
 def test_other_nodes_are_measured_at_the_same_time(other, monkeypatch):
@@ -149,7 +149,7 @@ def test_a_killed_session_leaves_nothing_locked(other):
 def test_the_lock_is_given_back_and_held_in_between(other):
     said = []
     with here(said.append):
-        (file,) = guard.LOCK_FOLDERS[0].iterdir()
+        (file,) = node_lock.LOCK_FOLDERS[0].iterdir()
         descriptor = os.open(file, os.O_RDONLY)
         with pytest.raises(BlockingIOError):
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -162,7 +162,7 @@ def test_other_users_can_take_it_whatever_the_umask(other):
     before = os.umask(0o077)
     try:
         with here(print):
-            (file,) = guard.LOCK_FOLDERS[0].iterdir()
+            (file,) = node_lock.LOCK_FOLDERS[0].iterdir()
             assert file.stat().st_mode & 0o777 == 0o644
     finally:
         os.umask(before)
@@ -205,7 +205,7 @@ def make_socket(file):
     ids=["link", "pipe", "folder", "socket"],
 )
 def test_what_is_no_lock_is_named_and_not_waited_for(other, make, why):
-    file = guard.LOCK_FOLDERS[0] / guard.LOCK_NAME.format(guard.THIS_NODE)
+    file = node_lock.LOCK_FOLDERS[0] / node_lock.LOCK_NAME.format(node_lock.THIS_NODE)
     make(file)
     with at_most_seconds(5), pytest.raises(ReframeError) as error, here(print):
         pass
@@ -217,19 +217,19 @@ def test_what_is_no_lock_is_named_and_not_waited_for(other, make, why):
 
 
 def test_a_lock_that_stays_locked_is_not_waited_for_for_ever(other, monkeypatch):
-    monkeypatch.setattr(guard, "LONGEST_WAIT_S", 0.2)
-    monkeypatch.setattr(guard, "SECONDS_BETWEEN_TRIES", 0.05)
+    monkeypatch.setattr(node_lock, "LONGEST_WAIT_S", 0.2)
+    monkeypatch.setattr(node_lock, "SECONDS_BETWEEN_TRIES", 0.05)
     process = other()
     with pytest.raises(ReframeError) as error, here(lambda sentence: None):
         pass
-    file = guard.LOCK_FOLDERS[0] / guard.LOCK_NAME.format(guard.THIS_NODE)
+    file = node_lock.LOCK_FOLDERS[0] / node_lock.LOCK_NAME.format(node_lock.THIS_NODE)
     user = pwd.getpwuid(os.getuid()).pw_name
     assert str(error.value).startswith(f"The lock of this node, {file}, was not free within ")
     assert f"process {process.pid} of user {user} holds it. End that process" in str(error.value)
 
 
 def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
-    monkeypatch.setattr(guard, "LOCK_FOLDERS", (tmp_path / "none",))
+    monkeypatch.setattr(node_lock, "LOCK_FOLDERS", (tmp_path / "none",))
     with pytest.raises(ReframeError, match="none is writable"), here(print):
         pass
 
@@ -237,7 +237,7 @@ def test_a_node_without_a_folder_for_it(monkeypatch, tmp_path):
 @pytest.mark.slow
 def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, monkeypatch):
     process = hold(suite.programs)
-    held = guard.held_nodes
+    held = node_lock.held_nodes
     ends = []
 
     @contextlib.contextmanager
@@ -252,7 +252,7 @@ def test_the_time_that_a_session_waits_is_not_the_program_s(suite, tmp_path, mon
             process.stdin.close()
             yield
 
-    monkeypatch.setattr(guard, "held_nodes", then_end_the_other)
+    monkeypatch.setattr(node_lock, "held_nodes", then_end_the_other)
     outcome = suite("-r", "-n", "stream_local")
     process.kill()
     process.wait()
