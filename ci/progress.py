@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Shows ReFrame's output, on standard input, as one line for each check that ended.
 
-In a terminal a bar is below. What ReFrame says where no check ran is shown as it is.
+In a terminal a bar is below. What the session itself says before its first check, as that it waits
+for another one, is shown at once; what ReFrame says where no check ran at the end.
 """
 
 import re
@@ -16,6 +17,10 @@ ENDED = re.compile(
 )
 #: Failed checks begin once more.
 AGAIN = re.compile(r"\[=+\] Retrying (\d+) failed check")
+#: The first check begins.
+BEGINS = "[==========]"
+#: The beginnings of ReFrame's lines before it: its description of the session.
+OF_REFRAME = ("[", " ", "\n")
 WORDS = {"OK": ("passed", "green"), "FAIL": ("FAILED", "red"), "SKIP": ("skipped", "dim")}
 
 
@@ -24,10 +29,14 @@ def main() -> None:
     console = Console(highlight=False, markup=False, width=None if sys.stdout.isatty() else 100)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(),
                TimeElapsedColumn())  # fmt: skip
-    others, ended = [], 0
+    others, ended, begun = [], 0, False
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task("checks", total=None)
         for line in sys.stdin:
+            begun = begun or line.startswith(BEGINS)
+            if not begun and not line.startswith(OF_REFRAME):
+                console.print(line.rstrip(), soft_wrap=True)
+                continue
             again = AGAIN.match(line)
             if again:
                 console.print(f"  once more: what failed ({again[1]})")

@@ -126,8 +126,9 @@ export FABRICHECK_SESSION=${FABRICHECK_SESSION:-make-run-$now}
 say "measuring, set $set_tag"
 # A check that failed runs once more at the end: what fails twice is proven, what then passes is UNSTABLE.
 reframe --nocolor ${system:+"--system=$system"} --mode="$set_tag" --max-retries=1 -r 2>&1 | tee "$log" | python ci/progress.py || status=$?
-# Its settings refused the session (config/settings.py): what is there is of an earlier one.
-case $status in 2 | 3 | 4) exit "$status" ;; esac
+# Its settings refused the session (config/settings.py), or another one measured the node for too long
+# (13): what is there is of an earlier one.
+case $status in 2 | 3 | 4 | 13) exit "$status" ;; esac
 say "writing the report"
 # A bundle has no package that draws: its page is written where these are.
 report=$(fabricheck report "$FABRICHECK_SESSION") || [ -n "$bundled" ] || status=$((status ? status : $?))

@@ -5,20 +5,12 @@ import os
 import re
 import sys
 from pathlib import Path
-from typing import NoReturn
 
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, end_session
 from fabricheck.results import marking
 
 ROOT = Path(__file__).resolve().parents[1]
 SESSION = marking.new_stamp()
-
-
-def _end(error: FabricheckError) -> NoReturn:
-    """End with an error's exit code; ReFrame would end with 1, as for a failed check."""
-    print(f"ERROR: {error}", file=sys.stderr)
-    raise SystemExit(error.exit_code) from None
-
 
 # Before the imports that take time: a session that is killed in them has its mark.
 try:
@@ -26,7 +18,7 @@ try:
     if marking.measures(sys.argv[1:]):
         MARK = marking.leave(SESSION, ["reframe", *sys.argv[1:]], default=ROOT / "results")
 except FabricheckError as _error:
-    _end(_error)
+    end_session(_error)
 
 # ruff: noqa: E402
 from fabricheck.core import processes
@@ -47,7 +39,7 @@ try:
     this_machine.choose(_gathered["systems"], f"{_system}:{_partition}")
     slurm.allow_jobs(_gathered["systems"], sys.argv)
 except FabricheckError as _error:
-    _end(_error)
+    end_session(_error)
 
 # These three have no key in a settings file, and are read after it (ReFrame 4.10.4).
 os.environ.setdefault("RFM_WARN_AS_ERROR", "yes")

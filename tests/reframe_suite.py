@@ -149,7 +149,11 @@ class Suite:
             mock.patch.object(sys, "argv", self._command(checks, arguments)),
             mock.patch.object(runtime, "_runtime_context", None),
             # The stand-in measures nothing, so a session elsewhere on this machine may.
-            mock.patch.object(node_lock, "LOCK_FOLDERS", (self.programs,)),
+            mock.patch.multiple(
+                node_lock,
+                LOCK_FOLDERS=(self.programs,),
+                open_of_the_machine=lambda: os.open(self.programs, os.O_RDONLY),
+            ),
             # Of the log nobody reads these lines, and they take a third of a dry run.
             mock.patch.multiple(LoggerAdapter, debug=_unsaid, debug2=_unsaid),
             _working_folder(self.folder),

@@ -179,7 +179,9 @@ def test_an_mpi_is_asked_what_it_does_with_buffers_of_devices(tmp_path, crashes,
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, f"{found}\n", "")
 
 
-@pytest.mark.parametrize(("session", "shown"), [(0, True), (1, True), (2, False), (4, False)])
+@pytest.mark.parametrize(
+    ("session", "shown"), [(0, True), (1, True), (2, False), (4, False), (13, False)]
+)
 def test_a_session_that_was_refused_shows_no_results_of_an_earlier_one(machine, session, shown):
     ended = machine("node", session=session)
     assert ended.returncode == session
@@ -194,6 +196,19 @@ def test_what_is_shown_is_the_session_that_ran_by_its_name(machine):
         for command in ("report", "summary", "verdict")
     ]
     assert len({*named}) == 1
+
+
+def test_what_a_session_says_before_its_first_check_is_shown_at_once():
+    """A session that waits for another one says so, maybe for minutes."""
+    command = [sys.executable, ROOT / "ci" / "progress.py"]
+    header = "[ReFrame Setup]\n  version:           4.10.4\n\n"
+    with subprocess.Popen(command, stdin=-1, stdout=-1, text=True) as shown:
+        shown.stdin.write(f"{header}Another session measures this node.\n")
+        shown.stdin.flush()
+        assert shown.stdout.readline() == "Another session measures this node.\n"
+        shown.stdin.write("[==========] Running 1 check(s)\nother words\n")
+        rest, _ = shown.communicate("[       OK ] (1/1) stream /926e9abf @local:gpu+cuda\n")
+    assert " ".join(rest.split()) == "passed 1/1 stream local:gpu"
 
 
 def test_checks_that_run_once_more_are_shown_as_such():

@@ -5,7 +5,9 @@ vocabulary.json defines the codes, with those of the measuring programs.
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import NoReturn
 
 from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT, EXIT_NOT_FOUND, EXIT_USAGE
 
@@ -27,6 +29,12 @@ class FabricheckError(Exception):
 
     def __init__(self, sentence: str = "") -> None:
         super().__init__(_shortened(sentence))
+
+
+def end_session(error: FabricheckError) -> NoReturn:
+    """End a session of ReFrame with an error's exit code: its own is 1, as for a failed check."""
+    print(f"ERROR: {error}", file=sys.stderr)
+    raise SystemExit(error.exit_code) from None
 
 
 class UsageError(FabricheckError):

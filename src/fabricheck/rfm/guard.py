@@ -19,7 +19,7 @@ from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
 from fabricheck.core import processes, show
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, end_session
 from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.results import marking, marks, requested_nodes
@@ -166,7 +166,11 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
         for case in testcases
         if case.partition.fullname in stepping
     }
-    with node_lock.held_nodes(here=here, stepping=numbers, say=say):
+    with contextlib.ExitStack() as locks:
+        try:
+            locks.enter_context(node_lock.held_nodes(here=here, stepping=numbers, say=say))
+        except FabricheckError as error:
+            end_session(error)
         yield
 
 
