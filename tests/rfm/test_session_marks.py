@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 
 import pytest
+from typer.testing import CliRunner
 
+from fabricheck.cli import app
 from fabricheck.judge.verdict import evidence, judging
 from fabricheck.results import reading
 from fabricheck.results.folder import ResultsFolder
@@ -41,26 +44,52 @@ def passed(suite):
         (("--system=nowhere", "-r"), {}, "before its first check"),
         (("-r", "-n", "nothing"), {}, "before its first check"),
         (ONE_CHECK, {"FABRICHECK_SESSION": "run-3"}, "before its first check"),
-        (ONE_CHECK, {"RFM_PREFIX": "else", "RFM_REPORT_FILE": "else.json"}, "/else.json, as RFM_"),
-        ((*ONE_CHECK, "--prefix=else", "--report-file=else.json"), {}, "/else.json, as RFM_PREFIX"),
     ],
 )
 def test_an_earlier_pass_does_not_stand_for_a_session_that_left_nothing(
     passed, arguments, variables, why
 ):
     for name, value in variables.items():
-        inside = name in ("RFM_PREFIX", "RFM_REPORT_FILE")
-        passed.variables[name] = str(passed.folder / value) if inside else value
-    arguments = [word.replace("=else", f"={passed.folder}/else") for word in arguments]
+        passed.variables[name] = value
     passed(*arguments, fault="exit-5")
     code, reasons = status(passed)
     assert code == 13 and why in reasons
 
 
-@pytest.mark.parametrize("option", ["--report-file", "--prefix"])
-def test_a_session_of_which_a_part_is_elsewhere_is_judged_by_it(passed, option):
-    passed(*ONE_CHECK, f"{option}={passed.folder}/else", fault="exit-5")
+@pytest.mark.parametrize("places", [
+    {"--report-file": "else.json"},
+    {"--report-file": "else-{sessionid}"},
+    {"--prefix": "else"},
+    {"--prefix": "else", "--report-file": "else.json"},
+    {"RFM_PREFIX": "else", "RFM_REPORT_FILE": "else.json"},
+])  # fmt: skip
+def test_a_session_that_writes_elsewhere_is_judged_by_what_it_wrote(passed, places):
+    options = []
+    for name, place in places.items():
+        if name.startswith("--"):
+            options.append(f"{name}={passed.folder}/{place}")
+        else:
+            passed.variables[name] = f"{passed.folder}/{place}"
+    passed(*ONE_CHECK, *options, fault="exit-5")
     assert status(passed)[0] == 12
+
+
+def test_a_session_whose_report_elsewhere_is_gone_is_incomplete(passed):
+    report = passed.folder / "else.json"
+    passed(*ONE_CHECK, f"--prefix={passed.folder}/else", f"--report-file={report}", fault="exit-5")
+    report.unlink()
+    code, reasons = status(passed)
+    assert code == 13 and "/else.json, as RFM_PREFIX" in reasons
+
+
+def test_a_run_report_is_one_wherever_it_lies(passed, tmp_path):
+    passed(*ONE_CHECK, fault="exit-5")
+    latest = max(passed.results.glob("reports/*.json"), key=lambda path: path.stat().st_mtime)
+    copy = tmp_path / "sent" / "by mail.json"
+    copy.parent.mkdir()
+    shutil.copy(latest, copy)
+    ended = CliRunner().invoke(app, ["verdict", str(copy), "--output", str(tmp_path / "v")])
+    assert ended.exit_code == 12, ended.output
 
 
 def test_a_clock_that_went_back_hides_no_failure(passed):

@@ -27,6 +27,8 @@ from fabricheck.results.session import (
     UNREPORTED,
     Case,
     Session,
+    is_report,
+    parse_report,
     read_report,
 )
 
@@ -57,11 +59,11 @@ class ResultsFolder:
             )
         self.path = path
         self.node = node or _node_of(path)
+        self.marks = marks_of(path)
         found, self.unreadable = requested_nodes.latest_first(
-            sorted(path.glob("reports/run-*.json")),
+            [*sorted(path.glob("reports/run-*.json")), *self._reports_elsewhere()],
             lambda report: read_report(report, path, self.node),
         )
-        self.marks = marks_of(path)
         self._mark_of_job = {mark.job: mark for mark in self.marks if mark.job is not None}
         self._mark_of_id = {name: mark for mark in self.marks for name in (mark.stamp, mark.id)}
         self._mark_of_stamp = {mark.stamp: mark for mark in self.marks if mark.stamp}
@@ -71,6 +73,18 @@ class ResultsFolder:
             mark.number: time for mark, time in zip(self.marks, times, strict=True)
         }
         self.sessions = sorted(found, key=self.order, reverse=True)
+
+    def _reports_elsewhere(self) -> Iterator[Path]:
+        """Yield the reports that sessions wrote elsewhere, as ``--report-file`` asks.
+
+        A later session may have written over one, and another program where one was to be.
+        """
+        for mark in self.marks:
+            for place in mark.elsewhere:
+                pattern = Path(place.replace("{sessionid}", "*"))
+                for report in sorted(pattern.parent.glob(pattern.name)):
+                    if is_report(report) and parse_report(report).session_info.stamp == mark.stamp:
+                        yield report
 
     @classmethod
     def default(cls) -> ResultsFolder:

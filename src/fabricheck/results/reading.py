@@ -29,7 +29,15 @@ from fabricheck.results.folder import (
 )
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.results.session import Case, PartitionChecks, Session, checks_of
+from fabricheck.results.session import (
+    Case,
+    PartitionChecks,
+    Session,
+    checks_of,
+    is_report,
+    parse_report,
+    read_report,
+)
 from fabricheck.results.table import (
     Check,
     Metric,
@@ -467,6 +475,8 @@ def _named(name: str, every: bool) -> Results:
             raise NotFoundError(f"There is no report {name}.")
         folder = ResultsFolder(path.parent.parent)
         return of_session(folder, folder.session(path.stem))
+    if path.is_file() and is_report(path):
+        return _of_report(path)
     if path.exists() or path.suffix in _DOCUMENTS:
         if not path.exists():
             raise NotFoundError(f"There is no result document {name}.")
@@ -484,6 +494,18 @@ def _named(name: str, every: bool) -> Results:
             "was not started, or ReFrame refused its command line."
         )
     return found
+
+
+def _of_report(path: Path) -> Results:
+    """Return the session of a run report outside a results folder.
+
+    Its documents are in the results folder in which they were measured, if that is there.
+    """
+    measured_in = Path(parse_report(path).session_info.prefix_output).parents
+    results = next((folder.parent for folder in measured_in if folder.name == "output"), None)
+    if results is None or not _is_results(results):
+        results = path.parent
+    return of_session(ResultsFolder(results), read_report(path, results))
 
 
 def holds_sessions(path: Path) -> bool:

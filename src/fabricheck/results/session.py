@@ -30,7 +30,7 @@ from pydantic import (
 )
 
 from fabricheck.core import models
-from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.core.forms import NodeName, Word, is_node_name
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel, read_model
@@ -207,6 +207,15 @@ class SessionInfo(_Section):
     whole: str | None = Field(None, validation_alias=AliasPath("joined", "set"))
     lacking: list[str] = Field([], validation_alias=AliasPath("joined", "lacking"))
 
+    @property
+    def stamp(self) -> str:
+        """What names the log of the session, as our settings name it; empty for another log."""
+        for path in self.log_files:
+            found = _LOG.fullmatch(Path(path).name)
+            if found is not None:
+                return found["stamp"]
+        return ""
+
 
 class Run(_Section):
     """The cases of one run or rerun."""
@@ -219,6 +228,15 @@ class RunReport(_Section):
 
     session_info: SessionInfo
     runs: list[Run]
+
+
+def is_report(path: Path) -> bool:
+    """Whether a file is a run report of ReFrame, wherever it lies; False if it cannot be read."""
+    try:
+        content = models.parse_json(read_text(path), path, infinite=True)
+    except FabricheckError:
+        return False
+    return isinstance(content, dict) and {"session_info", "runs"} <= content.keys()
 
 
 def parse_report(path: Path) -> RunReport:
@@ -495,17 +513,8 @@ def read_report(path: Path, results: Path, node: str | None = None) -> Session:
         command=printable(info.cmdline),
         whole=info.whole,
         lacking=tuple(map(printable, info.lacking)),
-        stamp=_stamp(info.log_files),
+        stamp=info.stamp,
     )
-
-
-def _stamp(log_files: Sequence[str]) -> str:
-    """Return what names the log of a session, as our settings name it; empty for another log."""
-    for path in log_files:
-        found = _LOG.fullmatch(Path(path).name)
-        if found is not None:
-            return found["stamp"]
-    return ""
 
 
 def _cases(report: RunReport, results: Path, node: str | None) -> Iterator[Case]:
