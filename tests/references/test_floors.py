@@ -1,4 +1,4 @@
-"""The floors of any machine: each published value of a healthy node is above its own."""
+"""The floors of any machine: what is published of healthy nodes, or demanded of them, is above."""
 
 import re
 
@@ -22,23 +22,63 @@ OTHERS = {
     "jureca-mi250": ("gfx90a", "AMD Instinct MI250"),
     "cscs-alps-gh200": ("sm_90", "NVIDIA GH200 480GB"),
     "cscs-a100": ("sm_80", "NVIDIA A100-SXM4-80GB"),
+    "amd-mi100-generic": ("gfx908", "AMD Instinct MI100"),
+    "azure-nd96amsr_a100_v4": ("sm_80", "NVIDIA A100-SXM4-80GB"),
+    "azure-nd96isr_h100_v5": ("sm_90", "NVIDIA H100 80GB HBM3"),
+    "azure-nd96isr_h200_v5": ("sm_90", "NVIDIA H200"),
+    "nvidia-b200-generic": ("sm_100", "NVIDIA B200"),
+    "amd-mi355x-generic": ("gfx950", "AMD Instinct MI355X"),
+    "amd-mi250-generic": ("gfx90a", "AMD Instinct MI250"),
+    "amd-mi300a-generic": ("gfx942", "AMD Instinct MI300A"),
 }
+
+#: Of a device without a record of copy: the kernel that stands for it.
+INSTEAD_OF_COPY = {"cccl-b200-add": "add"}
 
 #: One way over a switch, by system: links of a device times the peak of one.
 SWITCHED_GBS = {
     "nvidia-a100-hgx8": 12 * 25,
     "nvidia-h100-hgx8": 18 * 25,
     "nvidia-h200-hgx8": 18 * 25,
+    "azure-nd96asr_v4": 12 * 25,
+    "azure-nd96amsr_a100_v4": 12 * 25,
+    "azure-nd96isr_h100_v5": 18 * 25,
+    "azure-nd96isr_h200_v5": 18 * 25,
+    "azure-nd128isr_gb200_v6": 18 * 50,
 }
 
-#: A host link that is narrower than its node model's (rocmdocs-mi200-h2d-00: as eight lanes).
-NARROW = {"amd-mi250-rocmdocs": 16 * 8 * 128 / 130 / 8}
+#: One way over what joins two devices, by system, where all pairs that a demand is of are alike.
+#: That of MI250 is the mean of all link classes, and so of none.
+ALIKE_GBS = {
+    "amd-mi100-generic": 23 * 16 / 8,
+    "amd-mi210-generic": 50,
+    "amd-mi300a-generic": 128,
+    "amd-mi300x-generic": 64,
+    "amd-mi325x-generic": 64,
+    "amd-mi355x-generic": 76.8,
+    "azure-nd96isr_mi300x_v5": 64,
+}
+
+#: A link of MI200, by a record's number of links.
+MI200_LINK_GBS = 50
+
+#: A host link that is not its node model's, or without one (rocmdocs-mi200-h2d-00: as eight lanes).
+HOST_LINK_GBS = {
+    "amd-mi250-rocmdocs": 16 * 8 * 128 / 130 / 8,
+    "azure-nd96asr_mi200_v4": 16 * 8 * 128 / 130 / 8,
+    "azure-nd96asr_v4": 16 * 16 * 128 / 130 / 8,
+    "azure-nd96amsr_a100_v4": 16 * 16 * 128 / 130 / 8,
+}
 
 
 def bandwidths(*experiments):
-    """Return the measured records in GB/s of some experiments."""
+    """Return the records in GB/s of some experiments that are measured, or demanded at least."""
     found = (one for one in RECORDS.values() if one.experiment in experiments)
-    return [one for one in found if one.unit == "GB/s" and one.kind == "measured"]
+    return [
+        one
+        for one in found
+        if one.unit == "GB/s" and (one.kind == "measured" or one.role == published.THRESHOLD)
+    ]
 
 
 def device(text):
@@ -51,7 +91,8 @@ def memory():
     for one in bandwidths("stream_local"):
         kernel = one.conditions.get("kernel", one.conditions.get("benchmark", "copy"))
         # node-burn measures copies; its records name no kernel.
-        if "copy" not in kernel and one.conditions.get("tool") != "node-burn, 10 GiB arrays":
+        wanted = INSTEAD_OF_COPY.get(one.id, "copy")
+        if wanted not in kernel and one.conditions.get("tool") != "node-burn, 10 GiB arrays":
             continue
         if one.conditions.get("per") == "GCD" and "kernel" not in one.conditions:
             continue
@@ -65,9 +106,17 @@ def memory():
 
 def links():
     """Yield copies one way over direct links or a switch, not by an engine of MI250X."""
-    for one in bandwidths("p2p_rocm_bandwidth_test_uni", "p2p_bandwidth_p2pBandwidthLatencyTest"):
+    for one in bandwidths("p2p_rocm_bandwidth_test_uni", "p2p_bandwidth_p2pBandwidthLatencyTest",
+                          "p2p_rocm_bandwidth_test_least", "p2p_transferbench",
+                          "p2p_nvbandwidth_read_ce"):  # fmt: skip
         if one.system in SWITCHED_GBS:
             yield one, "", 100 * one.value / SWITCHED_GBS[one.system]
+            continue
+        if one.system in ALIKE_GBS:
+            yield one, "", 100 * one.value / ALIKE_GBS[one.system]
+            continue
+        if "links" in one.conditions and one.system == "azure-nd96asr_mi200_v4":
+            yield one, "", 100 * one.value / (one.conditions["links"] * MI200_LINK_GBS)
             continue
         model = MODELS.get(one.system)
         ends = [one.conditions.get(end, "") for end in ("src", "dst")]
@@ -81,10 +130,13 @@ def links():
 def host_links():
     """Yield copies of pinned memory one way between a device and its host."""
     for one in bandwidths("cpu_gpu_rocm_bandwidth_test_uni", "h2d_pinned_hipmemcpy",
-                          "h2d_nvbandwidth_ce", "d2h_nvbandwidth_ce"):  # fmt: skip
+                          "h2d_nvbandwidth_ce", "d2h_nvbandwidth_ce",
+                          "h2d_and_d2h_nvbandwidth_ce",
+                          "h2d_and_d2h_rocm_bandwidth_test"):  # fmt: skip
         model = MODELS.get(one.system) or load("h200")
         if not model.shares_memory:
-            yield one, "", 100 * one.value / NARROW.get(one.system, model.device(0).host_link_gbs)
+            link_gbs = HOST_LINK_GBS.get(one.system, model.device(0).host_link_gbs)
+            yield one, "", 100 * one.value / link_gbs
 
 
 KINDS = {"memory": memory, "direct_link": links, "host_link": host_links}
@@ -106,6 +158,32 @@ def test_no_published_healthy_node_is_below_its_floor(kind):
 
 
 def test_an_architecture_without_a_record_has_no_floor():
-    """MI300X's memory is not judged, since no STREAM copy of it is published."""
-    assert rules.memory_floor("gfx942", 5300) is None
+    """The memory of V100 is not judged, since no STREAM copy of it is published."""
+    assert rules.memory_floor("sm_70", 900) is None
     assert rules.memory_floor("gfx90a", 1638.4).entry == (1638.4, -0.3, None, "GB/s")
+
+
+#: Demands of devices that are of no floor, each with why.
+OF_NO_FLOOR = {
+    "amdguide-mi250-p2p": "a mean of all link classes",
+    "amdguide-mi300x-p2p": "also the least of means with processors",
+    "amdguide-mi325x-p2p": "also the least of means with processors",
+    "amdguide-mi300x-engine": "by an engine",
+    "amdguide-mi325x-engine": "by an engine",
+    "safe-mi300x-engine": "by an engine",
+    "safe-mi355x-engine": "by an engine",
+    "cvs-mi300-a2a": "the sum of a device, with all others at once",
+}
+
+
+def test_every_demand_of_a_device_is_compared_with_a_floor_or_has_a_reason():
+    """Of a health check nothing is left out silently; STREAM's other kernels have no floor."""
+    compared = {record.id for kind in KINDS.values() for record, _, _ in kind()}
+    demanded = {
+        one.id
+        for one in RECORDS.values()
+        if one.role == published.THRESHOLD
+        and one.experiment.startswith(("stream_", "p2p_", "h2d_"))
+        and one.conditions.get("kernel", "copy") == "copy"
+    }
+    assert demanded - compared == set(OF_NO_FLOOR)
