@@ -32,7 +32,7 @@ MODELS = tuple(name for name in available() if load(name).vendor == "amd")
 CHECKS = ("node_topology", "stream_local", "memcpy_near", "p2p_engine", "p2p_kernel")
 
 #: By model the parts that the mode CPX makes of a device; others have no such mode.
-PARTS = {"mi300x": 8, "mi300a": 6}
+PARTS = {"mi300x": 8, "mi300a": 6, "mi325x": 8, "mi355x": 8}
 
 #: What the simulation needs and no driver tells: the memory of a NUMA domain, in GB/s.
 DOMAIN_GBS = 400.0

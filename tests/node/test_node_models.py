@@ -16,8 +16,8 @@ from fabricheck.node.placement import domain_of_core, near_masks
 from fabricheck.node.schema import Quantity
 
 NODES = (
-    "a100-booster", "a100-jureca", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x",
-    "mi300a", "mi300x",
+    "a100-booster", "a100-jureca", "b200", "h200", "mi210", "mi250", "mi250-two-sockets", "mi250x",
+    "mi300a", "mi300x", "mi325x", "mi355x",
 )  # fmt: skip
 
 # Maps A and B of the published data set: pairs with two links, and with one.
@@ -116,6 +116,7 @@ def test_theoretical_peaks_on_nvidia():
     h200, a100 = load("h200"), load("a100-booster")
     assert h200.peer_peak_gbs(0, 7) == 450
     assert h200.peer_peak_gbs(0, 7, "copy-engine") == 450
+    assert load("b200").peer_peak_gbs(0, 7) == 900
     assert h200.link_class(0, 7).name == "switch18"
     assert h200.domains[0].memory_peak_gbs is None
     assert (h200.copy_engine.peak_gbs, h200.copy_engine.count) == (None, None)
@@ -268,8 +269,8 @@ def test_unknown_devices_and_models_are_named(mi250x, tmp_path):
         mi250x.link_class(0, 8)
     with pytest.raises(UsageError, match="3-3 is not a pair"):
         mi250x.widest_path(3, 3)
-    with pytest.raises(NotFoundError, match=r"no node model 'mi325x'.*mi250x"):
-        load("mi325x")
+    with pytest.raises(NotFoundError, match=r"no node model 'mi400'.*mi250x"):
+        load("mi400")
     with pytest.raises(NotFoundError, match=r"gone\.yaml: there is no such file"):
         load(str(tmp_path / "gone.yaml"))
 

@@ -25,6 +25,7 @@ from fabricheck.references.calibrated import read as read_record
 from fabricheck.references.entries import Origin, follow, load, record_names, requires
 from fabricheck.references.listing import (
     ANOTHER_VERSION,
+    DEMANDED,
     MAXIMUM,
     ONE_SESSION,
     marks_of,
@@ -93,6 +94,9 @@ def versions_at_hand() -> dict[str, dict[str, str]]:
 #: but none below this part.
 OF_THE_SITES_OWN_TOOL = ("osu_nodes",)
 LEAST_OF_A_SITE = 0.05
+
+#: Checks by the very tool and size of which a vendor demands a least value.
+OF_THE_TOOL_OF_A_DEMAND = ("nic_loopback",)
 
 #: Where a tolerance is wider than by the rule of docs/limits.md; the head of a file says why.
 WIDER = {("memcpy.yaml", "jureca-a100"): 0.2, ("memcpy.yaml", "leonardo"): 0.2}
@@ -232,12 +236,18 @@ def test_a_link_class_of_one_name_has_other_limits_on_another_device():
     """The devices of a single machine choose the set; of MI210 there is no value."""
     found = nodes_of_sets()
     assert found["amd-mi250"] == {"mi250", "mi250-two-sockets", "mi250x"}
-    assert (found["amd-mi300a"], found["amd-mi300x"]) == ({"mi300a"}, {"mi300x"})
+    # AMD demands the same of a link of MI325X.
+    assert (found["amd-mi300a"], found["amd-mi300x"]) == ({"mi300a"}, {"mi300x", "mi325x"})
+    assert (found["amd-mi355x"], found["nvidia-b200"]) == ({"mi355x"}, {"b200"})
     assert found["amd"] == {"mi210"}
     assert found["nvidia"] == {"h200", "a100-booster", "a100-jureca"}
     single = {key: stated().entries("p2p_engine", key).get("engine_links1_worst")
               for key in found if key.startswith("amd")}  # fmt: skip
-    assert single["amd-mi250"][0] < 50 * 0.8 < single["amd-mi300x"][0]
+    assert single["amd-mi250"][0] < 50 * 0.8 < single["amd-mi300x"][0] < single["amd-mi355x"][0]
+    # A B200 whose links had half of their bandwidth would pass what an H200 reaches.
+    engine = {key: stated().entries("p2p_engine", key)["engine_switch18_worst"]
+              for key in ("nvidia", "nvidia-b200")}  # fmt: skip
+    assert engine["nvidia"][0] < 900 / 2 < engine["nvidia-b200"][0] * 0.85
     assert (single["amd"][1], single["amd-mi300a"]) == (None, None)
     # By default a copy of MI300A has as many engines as links; of the one engine nothing is known.
     dual = {check: stated().entries(check, "amd-mi300a")["engine_links2_worst"]
@@ -313,7 +323,7 @@ def by_rule(origin: Origin, check: str, key: str, unit: str) -> float:
     records, marked = records_of(origin), words(origin, key)
     roles = {one.role for one in records}
     if roles == {THRESHOLD}:
-        return 0
+        return 0 if check in OF_THE_TOOL_OF_A_DEMAND else 0.1
     if (
         check in OF_THE_SITES_OWN_TOOL
         and roles == {ACCEPTANCE}
@@ -388,7 +398,10 @@ def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
         ("rccl_scan", "lumi", "allreduce_8_devices_busbw", set()),  # by it LUMI accepts its nodes
         ("osu_nodes", "lumi", "bw", set()),
         ("mpi_nodes", "lumi", "bandwidth_other_group_worst", {ONE_SESSION}),
-        ("nic_loopback", "lumi", "loopback_worst", set()),  # a vendor's threshold
+        ("nic_loopback", "lumi", "loopback_worst", {DEMANDED}),
+        ("stream_local", "amd-mi300x", "triad_worst", {DEMANDED}),
+        ("rccl_scan", "amd-mi355x", "allreduce_8_devices_busbw", {DEMANDED}),
+        ("p2p_engine", "nvidia-b200", "engine_switch18_worst", {ONE_SESSION}),
         ("memcpy_near", "lumi", "both_pinned_near_worst", set()),  # a peak, and no measurement
     ],
 )  # fmt: skip

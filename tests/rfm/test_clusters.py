@@ -124,7 +124,9 @@ def test_a_partition_is_what_its_node_model_is():
         ("mi300a", "gfx942", {"sdma", "xnack"}),
         ("mi300x", "gfx942", {"sdma", "xnack", "managed_memory"}),
         ("mi210", "gfx90a", {"sdma", "xnack", "managed_memory"}),
+        ("mi355x", "gfx950", {"sdma", "xnack", "managed_memory"}),
         ("h200", "sm_90", {"managed_memory"}),
+        ("b200", "sm_100", {"managed_memory"}),
     ],
 )
 def test_features_follow_from_the_architecture_and_where_memory_is(name, architecture, expected):
@@ -143,8 +145,8 @@ def test_ranks_far_from_their_devices_are_where_a_domain_has_none(name, expected
 
 
 def test_a_node_model_that_is_not_there_is_one_sentence():
-    with pytest.raises(NotFoundError, match="There is no node model 'b200'"):
-        clusters.node("b200", references="nvidia")
+    with pytest.raises(NotFoundError, match="There is no node model 'b20'"):
+        clusters.node("b20", references="nvidia")
 
 
 def test_no_programs_of_an_unknown_runtime():

@@ -33,7 +33,7 @@ from fabricheck.references.entries import (
     required,
     requires,
 )
-from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, Record
+from fabricheck.references.published import ACCEPTANCE, LIMITS, MACHINES, THRESHOLD, Record
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site import software, this_machine
 from fabricheck.site.partitions import Target
@@ -138,6 +138,7 @@ MISSING = "none"
 ANOTHER_VERSION = "another version"
 MAXIMUM = "maximum"
 ONE_SESSION = "one session"
+DEMANDED = "demanded"
 
 #: Published, and measured on another machine than the partition's.
 ELSEWHERE = "published elsewhere"
@@ -332,6 +333,8 @@ def marks_of(
             yield Mark(ANOTHER_VERSION, f"measured with {word} {version}, not {here}")
     if any(record.is_maximum for record in records):
         yield Mark(MAXIMUM, "the highest over sizes or repeats, compared with what each reaches")
+    if any(record.role == THRESHOLD for record in records):
+        yield Mark(DEMANDED, "what a vendor or a site demands at least; nobody measured it")
     # A site that accepts nodes by a value has measured many; no other document reports two
     # sessions.
     measured = [
