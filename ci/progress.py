@@ -18,7 +18,7 @@ ENDED = re.compile(
 #: Failed checks begin once more.
 AGAIN = re.compile(r"\[=+\] Retrying (\d+) failed check")
 #: The first check begins.
-BEGINS = "[==========]"
+BEGINS = ("[==========]", "[----------]")
 #: The beginnings of ReFrame's lines before it: its description of the session.
 OF_REFRAME = ("[", " ", "\n")
 WORDS = {"OK": ("passed", "green"), "FAIL": ("FAILED", "red"), "SKIP": ("skipped", "dim")}

@@ -83,6 +83,7 @@ def _text(found: Claims, show_all: bool) -> Iterator[show.Block]:
     where = found.where or f"documents outside any session ({listed(found.runtimes)})"
     on = f" on {found.on}" if found.on else ""
     yield ""
+    yield f"{found.kind.capitalize()}: {found.says}."
     yield f"{where}{on}, {found.kind}{node}{overlay}"
     rows = [
         (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict, found.kind))
@@ -94,13 +95,12 @@ def _text(found: Claims, show_all: bool) -> Iterator[show.Block]:
         for reason, verdicts in found.not_testable.items():
             ids = listed(verdict.claim.id for verdict in verdicts)
             yield f"Not testable here, because {reason}: {ids}."
-    yield f"{found.kind.capitalize()}: {found.says}."
 
 
 def _outcome(verdict: Verdict) -> str:
     if not verdict.by_construction:
         return verdict.outcome
-    return f"{verdict.outcome}, {'fitted' if verdict.fitted else 'built in'}"
+    return f"agrees by construction, {'fitted' if verdict.fitted else 'built in'}"
 
 
 def _why(verdict: Verdict, kind: str) -> str:

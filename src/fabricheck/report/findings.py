@@ -67,7 +67,7 @@ def _steps(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
     because = first_reason(first) or "there is no result."
     if first.simulated is not None:
         found = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
-        yield f"The simulated node {found} Nothing follows for a machine."
+        yield f"The simulated node {found} This says nothing about a machine."
     elif first.status == "PASS":
         yield from _accepted(verdicts)
     elif first.status == "UNSTABLE":
@@ -108,12 +108,11 @@ def is_of(verdict: NodeVerdict, one: Observed) -> bool:
 
 
 def first_reason(verdict: NodeVerdict) -> str:
-    """Return the diagnosis, the first reason against PASS, and how many more there are."""
-    found, more = verdict.diagnosis, len(verdict.reasons) - 1
+    """Return the diagnosis and the first reason against PASS."""
+    found = verdict.diagnosis
     said = (
         *([found.sentence] if found is not None and found.degraded else []),
         *(f"{reason.sentence.rstrip('.')}." for reason in verdict.reasons[:1]),
-        *([f"And {count(more, 'more reason')}."] if more > 0 else []),
     )
     return " ".join(dict.fromkeys(said))
 
