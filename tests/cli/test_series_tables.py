@@ -82,6 +82,28 @@ def test_a_kind_has_its_worst_and_its_best_place(tmp_path):
     assert everything.count("\nengine ") == 12 and "Worst" not in everything
 
 
+def test_a_matrix_has_each_pair_and_what_was_wrong(tmp_path):
+    series = every_pair(3)
+    series[0] = one_way(0, 1, verification=factories.mismatched())
+    both = one_way(0, 1, 55.0, operation="engine-both", direction="both-ways")
+    text = shown(tmp_path, [*series, both, factories.series()], "--matrix", outcome=WRONG)
+    lines = [" ".join(line.split()) for line in text.splitlines()]
+    first = lines.index("E7 engine peer of 256 MiB, measured, in GB/s")
+    assert lines[first + 1 : first + 5] == [
+        "from to 0 to 1 to 2",
+        "0 - WRONG 102",
+        "1 110 - 112",
+        "2 120 121 -",
+    ]
+    # Both ways at once are one value of two devices, in whichever order they were measured.
+    assert lines[-2:] == ["0 - 55", "1 55 -"]
+
+
+def test_without_pairs_the_matrix_says_so(tmp_path):
+    text = shown(tmp_path, [factories.series()], "--matrix")
+    assert text.endswith("No rate between devices was measured.\n")
+
+
 def test_the_worst_latency_is_the_longest(tmp_path):
     (row,) = rows(shown(tmp_path, every_pair(unit="us", better="lower", operation="latency")))
     assert row == "E7 latency peer 256 MiB 12 132 3 to 2 116 101 0 to 1 0 % verified"

@@ -19,10 +19,19 @@ def show_results(
     show_all: Annotated[
         bool, typer.Option("--all", help="Show every series; scans are not summarised.")
     ] = False,
+    matrix: Annotated[
+        bool,
+        typer.Option(
+            "--matrix", help="Show between which devices each rate was: from rows to columns."
+        ),
+    ] = False,
     on: OnNodes = None,
     as_json: AsJson = False,
 ) -> int:
-    """Show what was measured."""
+    """Show what was measured.
+
+    A row has all devices or pairs of a kind of transfer; --matrix has each pair by itself.
+    """
     found = choose(what, on)
     plain = (
         Entry(row.case, None, None, None)
@@ -30,7 +39,11 @@ def show_results(
         if row.entry is None and row.case is not None and row.case.metrics and not row.case.skipped
     )
     entries = [*entries_of(found), *plain]
-    text = series_tables.blocks(heading(found), found.checks, show_all)
+    text = (
+        series_tables.matrices(heading(found), found.checks)
+        if matrix
+        else series_tables.blocks(heading(found), found.checks, show_all)
+    )
     result = {"title": "\n".join(heading(found)), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
     nothing = f"There is no result document in {found.title}."

@@ -30,7 +30,7 @@ def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> I
     """
     yield from heading
     hidden, summarised = 0, False
-    for check in sorted(checks, key=lambda check: check.case is None or check.case.passed):
+    for check in _failed_first(checks):
         if check.document is None:
             yield from check_lines.without_document(check)
             continue
@@ -66,6 +66,50 @@ def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> I
             "best block size and variant. N: a NUMA domain in which host memory was proved to lie. "
             f"±: half of the widest 95 % interval.{more}"
         )
+
+
+def _failed_first(checks: Iterable[Check]) -> list[Check]:
+    return sorted(checks, key=lambda check: check.case is None or check.case.passed)
+
+
+def matrices(heading: Iterable[str], checks: Iterable[Check]) -> Iterator[Block]:
+    """Yield the rates between devices, a table for each kind of transfer of a check.
+
+    A row is of the device whose memory is read, a column of that which is written; the value is the
+    median at the largest size, or WRONG where bytes did not arrive as they were.
+    """
+    yield from heading
+    shown = False
+    for check in _failed_first(checks):
+        pairs = [series for series in table.series(check, None) if _is_of_a_pair(series)]
+        for kind, places in _kinds(pairs).items():
+            shown = True
+            several = list(places.values())
+            unit, size = several[0].unit, amounts.size(max(series.bytes for series in several))
+            of = "" if check.case is None else f", {check.case.name} @{check.case.place}"
+            yield ""
+            yield _matrix(f"{kind} of {size}{of}, {check.clock}, in {unit}", several)
+    if not shown:
+        yield "No rate between devices was measured."
+
+
+def _is_of_a_pair(series: Series) -> bool:
+    """Whether a series is of two devices, one way, with nothing beside it."""
+    ends = {series.source_device, series.destination_device}
+    return len(ends) == 2 and None not in ends and series.role == "single"
+
+
+def _matrix(above: str, several: Sequence[Series]) -> Table:
+    values: dict[tuple[int | None, int | None], str] = {}
+    for series in several:
+        a, b = series.source_device, series.destination_device
+        values[a, b] = "WRONG" if series.errors else amounts.short(series.value)
+        if series.direction == "both-ways":
+            values.setdefault((b, a), values[a, b])
+    devices = sorted({device for pair in values for device in pair if device is not None})
+    rows = [[str(a), *(values.get((a, b), "-") for b in devices)] for a in devices]
+    columns = ("from", *(f"to {device}" for device in devices))
+    return Table(columns, rows, columns, above=above)
 
 
 def _kinds(every: Iterable[Series]) -> dict[str, dict[str, Series]]:
