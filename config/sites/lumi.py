@@ -13,10 +13,12 @@ site_configuration = {
         {
             "name": "lumi",
             "descr": "LUMI-G",
-            # Login nodes, and those of LUMI-G, 5000 to 7977 [stack]. Others' are called alike: what
-            # such a machine calls itself must then be lumi.
+            # Login nodes, with the name of their management network [checks] or without, and those
+            # of LUMI-G, 5000 to 7977 [stack]. Others' are called alike: what such a machine calls
+            # itself must then be lumi.
             "hostnames": [
-                r"((ln|uan)\d+|nid00[5-7]\d{3})(\.lumi(\.csc\.fi)?)?( (.*\s)?(?i:lumi)(\s.*)?)?$"
+                r"((ln|uan)\d+|nid00[5-7]\d{3})(-nmn(\.local)?|\.lumi(\.csc\.fi)?)?"
+                r"( (.*\s)?(?i:lumi)(\s.*)?)?$"
             ],
             "modules_system": "lmod",
             "partitions": [

@@ -25,6 +25,11 @@ MACHINES = {
         "nid007977",
         "nid005001 lumi",
         "UAN01.LUMI.csc.fi",
+        "uan01-nmn.local",
+        "uan04-nmn",
+        "ln01-nmn",
+        "ln01-nmn lumi",
+        "UAN01-NMN.local LUMI",
         "NID005001",
     ],
     "frontier": [
@@ -38,6 +43,7 @@ MACHINES = {
     ],
     "dardel": [
         "uan01 dardel",
+        "uan01-nmn.local dardel",
         "uan01 x dardel",
         "uan01 dardel x",
         "nid002792",
@@ -61,6 +67,9 @@ MACHINES = {
         "ln5-laptop",
         "ln5.example.org",
         "uan1-macbook",
+        "uan01-nmnx",
+        "uan01-nmn.local.example.org",
+        "uan01-nmn.local perlmutter",
         "uan01 perlmutter",
         "uan01 illumina",
         "nid005001 perlmutter",
@@ -173,6 +182,18 @@ def test_a_full_name_is_asked_of_the_resolver_where_the_session_would_be_refused
         monkeypatch.setattr(socket, "getfqdn", lambda name, known=known: known)
         monkeypatch.setenv("LMOD_SYSTEM_NAME", "south")
         assert host.full_system_name() == f"{full} south"
+
+
+@pytest.mark.usefixtures("no_allocation")
+def test_a_machine_of_a_centre_that_is_no_site_here_is_refused():
+    assert named("login01") == "local"
+    with pytest.raises(UsageError) as error:
+        named("login01 perlmutter")
+    assert str(error.value).startswith(
+        "This machine is of 'perlmutter', and no pattern in hostnames of a site matches "
+        "'login01 perlmutter': choose --system=local:gpu for its GPUs or --system=local for "
+    )
+    assert named("login12 frontier") == "frontier"
 
 
 @pytest.mark.usefixtures("no_allocation")

@@ -154,6 +154,11 @@ def without_domain(machine: str) -> str:
     return f"{host.partition('.')[0]}{blank}{of_the_site}"
 
 
+def name_of_centre(machine: str) -> str:
+    """Return what a centre calls the system of a machine: ``uan01 dardel`` is of ``dardel``."""
+    return machine.partition(" ")[2]
+
+
 def match(machine: str, *where: Path) -> Match | None:
     """Return the system of a machine and its pattern, from the first folder that has one.
 
@@ -207,7 +212,8 @@ def of_this_machine(machine: str, full_name: Callable[[], str], *where: Path) ->
         where the session would be refused, because a resolver may take seconds.
     :raises InvalidInputError: as `match`.
     :raises UsageError: where another system was meant than the one for every machine: site files
-        were named (FABRICHECK_SITES), or there is an allocation.
+        were named (FABRICHECK_SITES), there is an allocation, or the machine is of a system that a
+        centre has named.
     """
     matched = match(machine, *where)
     if matched is not None and _is_meant(matched):
@@ -224,7 +230,7 @@ def _is_meant(matched: Match) -> bool:
     named = os.environ.get(VARIABLE)
     if matched.is_by_name or (named and matched.folder == Path(named)):
         return True
-    return not named and clusters.allocation() is None
+    return not named and clusters.allocation() is None and not name_of_centre(matched.name)
 
 
 def _no_match(machine: str, full: str, *where: Path) -> str:
@@ -234,6 +240,11 @@ def _no_match(machine: str, full: str, *where: Path) -> str:
         where = (Path(named),)
         what = f"No pattern in hostnames of a site file in {named}"
         remedy = "or correct the pattern"
+    elif clusters.allocation() is None:
+        what = (
+            f"This machine is of {name_of_centre(machine)!r}, and no pattern in hostnames of a site"
+        )
+        remedy = f"or name the folder of your site file in {VARIABLE}"
     else:
         what = f"In this allocation ({clusters.allocation()}) no pattern in hostnames of a site"
         remedy = f"or name the folder of your site file in {VARIABLE}"
