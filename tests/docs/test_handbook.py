@@ -289,21 +289,64 @@ def test_a_cluster_without_one(shell, tmp_path, tmp_path_factory):
         assert shell(stop, tmp_path)[0] == 0
 
 
+def in_stead(folder, **bodies: str) -> dict[str, str]:
+    """Make programs that record their call, and env.sh that puts them on the PATH."""
+    for name, body in bodies.items():
+        called = f'echo "{name} $* as $FABRICHECK_SESSION" >> {folder}/calls'
+        (folder / name).write_text(f"#!/bin/sh\n{called}\n{body}\n")
+        (folder / name).chmod(0o755)
+    (folder / "env.sh").write_text(f"export PATH={folder}:$PATH\n")
+    return {"PATH": os.environ["PATH"]}
+
+
+@pytest.mark.parametrize(
+    ("report", "verdict", "ends"), [(0, 0, 0), (0, 12, 12), (4, 12, 12), (4, 0, 4), (3, 3, 3)]
+)
+def test_the_script_of_a_night_ends_with_the_verdict_of_its_session(
+    tmp_path, report, verdict, ends
+):
+    (lines,) = [text for _, text in BLOCK.findall(HANDBOOK["run.md"]) if 'verdict "$1"' in text]
+    script = tmp_path / "judge.sh"
+    script.write_text(lines.replace("/path/to/fabricheck", str(tmp_path)))
+    script.chmod(0o755)
+    body = f'[ "$1" != report ] || exit {report}; [ "$1" != verdict ] || exit {verdict}'
+    environment = in_stead(tmp_path, fabricheck=body, sbatch="exit 0")
+    crontab = re.findall(r"^\d+ +\d+ +\* +\* +\d +(.*)$", HANDBOOK["run.md"], re.M)
+    begins, judges = (
+        line.replace("\\%", "%").replace("/path/to", str(tmp_path)) for line in crontab
+    )
+    # Cron starts them on Sunday evening and Monday morning.
+    days = {"sunday": "2026-11-29 22:00", "monday": "2026-11-30 07:00"}
+    for day, now in days.items():
+        (tmp_path / day).mkdir()
+        fake = tmp_path / day / "date"
+        fake.write_text(
+            "#!/bin/sh\n"
+            f'[ "$1" = -d ] && exec /bin/date -d "{now} 1 day ago" "$3"\n'
+            f'exec /bin/date -d "{now}" "$1"\n'
+        )
+        fake.chmod(0o755)
+
+    def cron(line: str, day: str) -> int:
+        path = f"{tmp_path / day}:{tmp_path}:{environment['PATH']}"
+        return subprocess.run(["bash", "-c", line], env={"PATH": path}, check=False).returncode
+
+    assert cron(begins, "sunday") == 0
+    assert cron(judges, "monday") == ends
+    started, shown, judged = (tmp_path / "calls").read_text().splitlines()
+    assert started.endswith(" as week-2026-48")
+    assert shown == "fabricheck report week-2026-48 as "
+    assert judged == "fabricheck verdict week-2026-48 as "
+
+
 @pytest.mark.parametrize(
     ("session", "verdict", "ends"), [(0, 0, 0), (1, 12, 12), (2, 3, 3), (1, 0, 1), (0, 13, 13)]
 )
 def test_the_lines_for_any_ci_judge_their_own_session_or_stop(tmp_path, session, verdict, ends):
     (lines,) = [text for _, text in BLOCK.findall(HANDBOOK["run.md"]) if "CI_JOB_ID" in text]
-    tools = {
-        "reframe": f"exit {session}",
-        "fabricheck": f'[ "$1" != verdict ] || exit {verdict}',
-    }
-    for name, body in tools.items():
-        called = f'echo "{name} $* as $FABRICHECK_SESSION" >> {tmp_path}/calls'
-        (tmp_path / name).write_text(f"#!/bin/sh\n{called}\n{body}\n")
-        (tmp_path / name).chmod(0o755)
-    (tmp_path / "env.sh").write_text(f"export PATH={tmp_path}:$PATH\n")
-    environment = {"PATH": os.environ["PATH"], "CI_JOB_ID": "7"}
+    body = f'[ "$1" != verdict ] || exit {verdict}'
+    environment = in_stead(tmp_path, reframe=f"exit {session}", fabricheck=body)
+    environment["CI_JOB_ID"] = "7"
     ended = subprocess.run(["bash", "-c", lines], env=environment, cwd=tmp_path, check=False)
     assert ended.returncode == ends
     started, judged, *_ = (tmp_path / "calls").read_text().splitlines()
