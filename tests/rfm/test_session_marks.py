@@ -92,6 +92,16 @@ def test_a_run_report_is_one_wherever_it_lies(passed, tmp_path):
     assert ended.exit_code == 12, ended.output
 
 
+def test_an_overlay_that_does_not_exist_is_refused_before_anything_runs(passed):
+    outcome = passed(
+        "--system=local:sim-mi250x", *ONE_CHECK, "-S", f"overlay={passed.folder}/nope.yaml"
+    )
+    assert outcome.status == 1 and "nope.yaml: there is no such file." in outcome
+    assert "stream_local" not in outcome.text.partition("nope.yaml: there")[2]
+    code, reasons = status(passed)
+    assert code == 13 and "before its first check" in reasons
+
+
 def test_a_clock_that_went_back_hides_no_failure(passed):
     """By the clock the session that passed is of a day later."""
     for path in (*passed.results.glob("reports/*"), *passed.results.glob("output/**/result.json")):

@@ -22,6 +22,7 @@ from fabricheck.core import processes, show
 from fabricheck.core.errors import FabricheckError, end_session
 from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import ENV_METRICS
+from fabricheck.node import load as load_node
 from fabricheck.results import marking, marks, requested_nodes
 from fabricheck.results.session import PartitionChecks, SessionChecks, last_checks, write_checks
 from fabricheck.rfm import deviations, gitlab, node_lock, reframe_internals, slurm
@@ -89,6 +90,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     session = _Session()
     testcases = session.requested(testcases)
     session.require_choice(testcases)
+    _require_overlays(testcases)
     dry_run = reframe_internals.option("dry_run")
     if dry_run:
         reframe_internals.suppress_reports()
@@ -241,6 +243,20 @@ def _require_judgement(testcases: Iterable[Any]) -> None:
             f"strict_check cannot be turned off: {show.listed(sorted(unjudged))} would pass with "
             "values that miss their limits."
         )
+
+
+def _require_overlays(testcases: Iterable[Any]) -> None:
+    """Refuse an overlay that cannot be applied before anything is waited for or measured."""
+    wanted = {
+        (case.partition.extras.get("node"), case.check.overlay)
+        for case in testcases
+        if getattr(case.check, "overlay", "") and case.environ.extras.get("runtime") == "sim"
+    }
+    for node, overlay in sorted(wanted):
+        try:
+            load_node(node, overlay)
+        except FabricheckError as error:
+            raise ReframeError(str(error)) from None
 
 
 def _record_software(testcases: Iterable[Any]) -> None:
