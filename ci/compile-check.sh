@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Compiles every program for GPUs that this machine lacks: compile-check.sh rocm|rocm-sid|cuda BUILD_DIR
-#   rocm       for gfx90a, with the hipcc of Debian 12
-#   rocm-sid   for gfx90a and gfx942 at -O3, with that of Debian sid: compile-newest-hip.sh
-#   cuda       for sm_80 and sm_90, with the nvcc of the Python packages in .venv
+#   rocm       for gfx90a, with the hipcc of Debian 12; then the kernels at -O3 for gfx90a, gfx942 and
+#              gfx950 with its newest clang, which alone knows them all
+#   rocm-sid   for gfx90a, gfx942 and gfx950 at -O3, with that of Debian sid: compile-newest-hip.sh
+#   cuda       for sm_80, sm_90 and sm_100, with the nvcc of the Python packages in .venv
 # Then starts each measuring program with all devices hidden by a variable; it must end with 8.
 # AMD's machine code must pass machine-code.py.
 set -euo pipefail
@@ -33,14 +34,15 @@ case $runtime in
     ln -sfn "/usr/lib/$triplet/amdgcn" "$tree/amdgcn"
     ln -sfn "$clang" "$tree/llvm"
     export CMAKE_PREFIX_PATH=$tree ROCM_PATH=$tree
-    options+=(-DCMAKE_HIP_COMPILER_ROCM_ROOT="$tree" -DCMAKE_HIP_COMPILER="$tree/llvm/bin/clang++"
+    options+=(-DCMAKE_HIP_ARCHITECTURES=gfx90a
+      -DCMAKE_HIP_COMPILER_ROCM_ROOT="$tree" -DCMAKE_HIP_COMPILER="$tree/llvm/bin/clang++"
       -DCMAKE_HIP_FLAGS="--rocm-path=$tree --save-temps=obj")
     ;;
   rocm-sid)
     export ROCM_PATH=/usr
     HIP_DEVICE_LIB_PATH=$(find /usr/lib/llvm-* -path '*/amdgcn/bitcode')
     export HIP_DEVICE_LIB_PATH
-    options+=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_HIP_ARCHITECTURES=gfx90a;gfx942"
+    options+=(-DCMAKE_BUILD_TYPE=Release "-DCMAKE_HIP_ARCHITECTURES=gfx90a;gfx942;gfx950"
       -DCMAKE_HIP_COMPILER_ROCM_ROOT=/usr -DCMAKE_HIP_COMPILER="$(hipconfig --hipclangpath)/clang++"
       -DCMAKE_HIP_FLAGS=--save-temps=obj)
     ;;
@@ -51,13 +53,38 @@ case $runtime in
     ln -sfn lib "$toolkit/lib64"
     ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"
     export CXX=$clang
-    options+=(-DCMAKE_CUDA_COMPILER="$toolkit/bin/nvcc")
+    options+=("-DCMAKE_CUDA_ARCHITECTURES=80;90;100" -DCMAKE_CUDA_COMPILER="$toolkit/bin/nvcc")
     ;;
   *)
     echo "compile-check: '$runtime' is not rocm, rocm-sid or cuda" >&2
     exit 2
     ;;
 esac
+
+# newest_clang: the device code of the build by clang 22, in $build/newest-clang. HIP 5.2, of which
+# the headers and the library of device code are, knows neither that clang nor two of the targets:
+# for these a file states the number, as AMD's library has it (gfx942 is 9.4.2), and a macro the
+# lanes of a wave, which this clang no longer has.
+newest_clang() {
+  local folder=$PWD/$build/newest-clang target number source
+  mkdir -p "$folder/libraries"
+  ln -sfn "$tree"/amdgcn/bitcode/*.bc "$folder/libraries"
+  for target in gfx942=9402 gfx950=9500; do
+    number=${target#gfx}
+    clang-22 -x ir -target amdgcn-amd-amdhsa -nogpulib -emit-llvm -c -Wno-override-module \
+      -o "$folder/libraries/oclc_isa_version_${number%=*}.bc" - \
+      <<< "@__oclc_ISA_version = weak_odr hidden addrspace(4) constant i32 ${number#*=}, align 4"
+  done
+  for target in gfx90a gfx942 gfx950; do
+    for source in $(ninja -C "$build" -t commands | grep -o -e '-x hip -c [^ ]*' | cut -d' ' -f4); do
+      printf '%s\n' "-o $folder/$(basename "$source" .cpp)-hip-amdgcn-amd-amdhsa-$target.s --offload-arch=$target $source"
+    done
+  done | xargs --max-lines=1 --max-procs="$(nproc)" clang++-22 -x hip --offload-device-only -S -O3 \
+    -std=c++17 -Wall -Wextra -Werror --rocm-path="$tree" --rocm-device-lib-path="$folder/libraries" \
+    -mcode-object-version=5 -D__HIP_PLATFORM_AMD__=1 -D__AMDGCN_WAVEFRONT_SIZE=64 \
+    -Isrc/bench -I"$build/include"
+  ci/machine-code.py "$folder"
+}
 
 log=$build/compile-check.log
 mkdir -p "$build"
@@ -76,5 +103,8 @@ for program in "$build"/bin/*; do
     exit 1
   fi
 done
-[ "$runtime" = cuda ] || ci/machine-code.py "$build"
+case $runtime in
+  rocm) ci/machine-code.py "$build/src" && newest_clang ;;
+  rocm-sid) ci/machine-code.py "$build/src" ;;
+esac
 echo "compile-check: $runtime compiles ($(ls "$build/bin" | tr '\n' ' ')); without a device: $(cat "$build/start.txt")"

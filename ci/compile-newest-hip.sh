@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Compiles every program at -O3 for gfx90a and gfx942 with the newest HIP of Debian, in a chroot of
+# Compiles every program at -O3 for gfx90a, gfx942 and gfx950 with the newest HIP of Debian, in a chroot of
 # Debian sid, and checks the machine code: compile-newest-hip.sh [FOLDER]
 # FOLDER (build/newest-hip) keeps the chroot, 1.5 GB: remove it to get newer packages.
 # Runs as root on Debian; takes six minutes on two cores. Exit codes: 1 the compiled code is wrong,
@@ -52,11 +52,7 @@ done
 mkdir -p "$folder" && : > "$log" || fail 6 "cannot write to $folder"
 [ -d "$chroot" ] || make_chroot
 rm -rf "$chroot/fabricheck/src"
-mkdir -p "$chroot/fabricheck/src/fabricheck/core" \
-  && cp -Rp CMakeLists.txt cmake ci "$chroot/fabricheck" \
-  && cp -Rp src/bench src/runtime "$chroot/fabricheck/src" \
-  && cp -p src/fabricheck/__init__.py "$chroot/fabricheck/src/fabricheck" \
-  && cp -p src/fabricheck/core/vocabulary.json "$chroot/fabricheck/src/fabricheck/core" \
+mkdir -p "$chroot/fabricheck" && cp -Rp CMakeLists.txt cmake ci src "$chroot/fabricheck" \
   || fail 6 "cannot copy the sources to $chroot"
 inside dpkg-query -W "${packages[@]}"
 inside bash -c 'cd /fabricheck && ci/compile-check.sh rocm-sid build'

@@ -82,6 +82,7 @@ OPERATIONS = ["copy", "scale", "add", "triad"]
 BITS = {
     "gfx90a": {"": "", "glc": " system", "glc slc": " non-temporal"},
     "gfx942": {"": "", "sc0 sc1": " system", "nt": " non-temporal"},
+    "gfx950": {"": "", "sc0 sc1": " system", "nt": " non-temporal"},
 }
 FULL = 8  # waves a SIMD
 REGISTERS = 512  # of a lane, for all waves of a SIMD
