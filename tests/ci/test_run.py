@@ -81,9 +81,8 @@ FOUR_MI250X = {f"{KFD}/{n}/properties": MI250X for n in range(8)} | {
 
 
 def test_gpus_are_built_for_drafted_and_measured(machine):
-    ended = machine("node", files=H100, compilers=["nvcc"], says={"nvidia-smi": "9.0\n7.5\n9.0\n"})
+    ended = machine("node", files=H100, compilers=["nvcc"])
     assert ended.returncode == 0, ended.stderr
-    assert "-DFABRICHECK_MPI=OFF -DCMAKE_CUDA_ARCHITECTURES=75;90" in ended.calls
     assert "run: GPUs          2 of NVIDIA" in ended.stdout
     assert "none (no Open MPI 5" in ended.stdout and "E11 is left out" in ended.stdout
     assert "-DFABRICHECK_RUNTIME=cuda -DFABRICHECK_MPI=OFF" in ended.calls
@@ -91,14 +90,12 @@ def test_gpus_are_built_for_drafted_and_measured(machine):
     assert "reframe --nocolor --system=local:gpu --mode=node --max-retries=1 -r" in ended.calls
 
 
-def test_devices_of_amd_select_their_own_architecture(machine):
+def test_gpus_of_amd_take_rocm_and_an_mpi_that_knows_devices(machine):
     says = {"mpirun": "mpirun (Open MPI) 5.0.5\n", "ucx_info": "#   Transport: rocm_ipc\n"}
     ended = machine("smoke", files=FOUR_MI250X, compilers=["hipcc"], says=says)
     assert ended.returncode == 0, ended.stderr
     assert "8 of AMD" in ended.stdout and "mpirun (Open MPI) 5.0.5" in ended.stdout
-    assert "-DFABRICHECK_RUNTIME=rocm -DFABRICHECK_MPI=ON -DCMAKE_HIP_ARCHITECTURES=gfx90a" in (
-        ended.calls
-    )
+    assert "-DFABRICHECK_RUNTIME=rocm -DFABRICHECK_MPI=ON\n" in ended.calls
 
 
 def test_a_bundle_needs_no_compiler(machine):

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "harness/devices.hpp"
+#include "harness/hip.hpp"
 #include "harness/status.hpp"
 
 using namespace fabricheck;
@@ -32,4 +33,23 @@ TEST_CASE("device sets that cannot be are refused") {
 TEST_CASE("where the caches are unknown, large ones are assumed") {
   CHECK_FALSE(past_caches(1 << 30, 0));
   CHECK(past_caches(2ULL << 30, 0));
+}
+
+TEST_CASE("a program without kernels for a device is a setting, and names both architectures") {
+  // What HIP's launches end with, and CUDA's.
+  for (const int error : {98, 209}) {
+    CAPTURE(error);
+    const auto failure =
+        hip_failure(static_cast<hipError_t>(error), "a launch", 0, "gfx90a, gfx942");
+    CHECK(failure.status() == Status::setting);
+    CHECK(failure.what() ==
+          std::string("device 0 is host, but this program was compiled for gfx90a, gfx942: compile "
+                      "it for that architecture"));
+    // Of what else is wrong with a function the runtime has the words.
+    for (const auto& other : {hip_failure(static_cast<hipError_t>(error), "a launch", 0, ""),
+                              hip_failure(hipErrorInvalidValue, "a launch", 0, "gfx90a")}) {
+      CHECK(other.status() == Status::refused);
+      CHECK(std::string(other.what()).rfind("a launch on device 0 failed: ", 0) == 0);
+    }
+  }
 }

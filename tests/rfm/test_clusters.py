@@ -173,6 +173,11 @@ def test_programs_are_in_the_view_unless_a_variable_names_them(monkeypatch):
     found = clusters.programs("rocm", "lumi")
     folders = [found["extras"][key] for key in ("programs", "osu_folder", "rccl_folder")]
     assert folders == ["/opt/ROCM_PROGRAMS", "/opt/ROCM_OSU", "/opt/RCCL_TESTS"]
+    # What was not built by Spack is built again by CMake, for the devices of a partition.
+    assert clusters.build_command(found["extras"], ["gfx90a"]) == (
+        "cmake -S . -B build/rocm -DFABRICHECK_RUNTIME=rocm -DFABRICHECK_MPI=ON "
+        "-DCMAKE_HIP_ARCHITECTURES=gfx90a && cmake --build build/rocm"
+    )
 
 
 @pytest.mark.parametrize(

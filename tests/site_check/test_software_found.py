@@ -258,6 +258,42 @@ def test_all_programs_are_there(tree, tmp_path):
     assert first == ["The", "stream", "mpi", "OSU", "osu/mpi/pt2pt/osu_bw", "The"]
 
 
+@pytest.mark.parametrize(
+    ("compiled_for", "device", "runs"),
+    [
+        ("gfx90a", "gfx90a", True),
+        ("gfx90a, gfx942", "gfx942", True),
+        ("gfx90a:xnack+", "gfx90a", True),
+        ("gfx90a, gfx942", "gfx950", False),
+        ("gfx9-4-generic", "gfx950", True),  # the compiler knows what it is for
+        ("sm_80, sm_90", "sm_90", True),
+        ("sm_80, sm_90", "sm_100", True),  # a driver compiles the PTX
+        ("sm_90a", "sm_100", False),
+        ("sm_90", "sm_80", False),
+        ("sm_all-major", "sm_80", True),
+    ],
+)
+def test_programs_have_kernels_for_the_devices_of_the_partition(
+    tree, tmp_path, compiled_for, device, runs
+):
+    runtime, option = ("rocm", "HIP") if device.startswith("gfx") else ("cuda", "CUDA")
+    environment = own(tree, tmp_path, f"{__version__} (abc, runtime {runtime} for {compiled_for})")
+    command = f"cmake -DFABRICHECK_RUNTIME={runtime} {{architectures}}"
+    environment["extras"] |= {"runtime": runtime, "build_command": command}
+    where = target(environment, devices=[{"type": "gpu", "arch": device, "num_devices": 8}])
+    found = said(site_check.check_programs(where, environment, tree.machine()))
+    about = next(one for one in found if "stream has version" in one[1] or "was compiled" in one[1])
+    if runs:
+        assert about == ("ok", f"stream has version {__version__} (abc) and runtime {runtime}.")
+        return
+    built = f"-DCMAKE_{option}_ARCHITECTURES={device.removeprefix('sm_')}"
+    assert about == (
+        "missing",
+        f"{tmp_path}/programs/stream was compiled for {compiled_for}, but lumi:gpu has {device}: "
+        f"build with 'cmake -DFABRICHECK_RUNTIME={runtime} {built}'.",
+    )
+
+
 #: Loads what it is asked to, and lets ldd know.
 LOADING = '() { loaded="$loaded $2"; export loaded; }'
 LDD = """case "$loaded" in

@@ -21,8 +21,20 @@ struct PagePlaces;
 /// the device, or one of its call stack. Every other error can be that of a program or a driver.
 bool names_hardware(hipError_t error);
 
-/// Throws Failure(device_error) if `error` names hardware, else Failure(software), naming the call
-/// and the device; nothing on hipSuccess.
+/// Whether an error says that the program has no kernel for the device.
+bool names_missing_kernels(hipError_t error);
+
+/// The architectures that the kernels of this program were compiled for, as "gfx90a, gfx942"; empty
+/// on CPUs.
+std::string kernels_for();
+
+/// The failure that an error of a call on the current device is: Failure(setting) with both
+/// architectures if the program has no kernels for the device, Failure(device_error) if the error
+/// names hardware, else Failure(refused).
+Failure hip_failure(hipError_t error, const std::string& call, std::optional<int> device,
+                    const std::string& compiled_for);
+
+/// Throws that failure; nothing on hipSuccess.
 void check_hip(hipError_t error, const char* call);
 
 #define FABRICHECK_HIP(call) ::fabricheck::check_hip((call), #call)

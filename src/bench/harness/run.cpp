@@ -380,9 +380,13 @@ void Run::worsen(Status status, const std::string& sentence) {
   }
 }
 
+std::string kernels_for() { return FABRICHECK_KERNELS_FOR; }
+
 std::string version_text() {
+  const auto architectures = kernels_for();
   return std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
-         ", runtime " FABRICHECK_RUNTIME ")";
+         ", runtime " FABRICHECK_RUNTIME + (architectures.empty() ? "" : " for " + architectures) +
+         ")";
 }
 
 json describe_program(const std::string& name) {

@@ -41,7 +41,7 @@ from fabricheck.rfm import acceptance, host, launchers, relative, slurm
 from fabricheck.rfm.machine_limits import MachineLimits
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition, failed
-from fabricheck.site import this_machine
+from fabricheck.site import clusters, this_machine
 
 #: The result document in the stage folder, and in the output folder of a passed check.
 RESULT = "result.json"
@@ -314,9 +314,13 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         environment = self.current_environ
         for program in () if self.is_dry_run() else self.started_programs():
             if not (program.is_file() and os.access(program, os.X_OK)):
+                devices = self.current_partition.devices
+                command = clusters.build_command(
+                    environment.extras, [device.arch for device in devices]
+                )
                 raise PipelineError(
                     f"There is no program {program} for environment {environment.name}: build it "
-                    f"with '{environment.extras['build_command']}'."
+                    f"with '{command}'."
                 )
         self.executable = shlex.quote(str(self.program_path()))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]

@@ -23,17 +23,14 @@ import fabricheck
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import enumerated, first_of
-from fabricheck.core.vocabulary import EXIT_CODE
+from fabricheck.core.vocabulary import EXIT_CODE, OF_DEVICES
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import acceptance, launchers
 from fabricheck.rfm.findings import misplaced
 from fabricheck.rfm.on_partition import OnPartition, failed
-from fabricheck.site import software
+from fabricheck.site import clusters, software
 from fabricheck.site.clusters import PROGRAMS, RANK_PROGRAMS
-
-#: CMake's option for the device architectures by runtime, and its form of their name.
-ARCHITECTURES = {"rocm": ("HIP", "gfx"), "cuda": ("CUDA", "sm_")}
 
 #: Settings that hide all devices, so that build hosts with and without devices behave alike.
 NO_DEVICES = {"HIP_VISIBLE_DEVICES": "-1", "CUDA_VISIBLE_DEVICES": ""}
@@ -126,13 +123,9 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             f"-DFABRICHECK_RUNTIME={self.runtime}",
             f"-DFABRICHECK_MPI={'ON' if ranks else 'OFF'}",
         ]
-        if self.runtime in ARCHITECTURES:
-            language, prefix = ARCHITECTURES[self.runtime]
-            found = {device.arch for device in self.current_partition.devices}
-            # CMake names sm_90 90, and gfx90a the same.
-            short = prefix if language == "CUDA" else ""
-            listed = ";".join(sorted(arch.removeprefix(short) for arch in found))
-            options.append(f"-DCMAKE_{language}_ARCHITECTURES={listed}")
+        if self.runtime in OF_DEVICES:
+            architectures = {device.arch for device in self.current_partition.devices}
+            options.append(clusters.architectures_option(self.runtime, architectures))
         return [
             ["cmake", "-S", str(checkout.ORIGIN), "-B", "build", *options],
             ["cmake", "--build", "build", "--parallel", str(JOBS)],
@@ -171,10 +164,10 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
     @run_before("run")  # type: ignore[untyped-decorator]
     def _set_run(self) -> None:
-        if self.without_devices and self.runtime not in ARCHITECTURES:
+        if self.without_devices and self.runtime not in OF_DEVICES:
             raise PipelineError(
                 f"The runtime {self.runtime} has devices on every machine: without_devices "
-                f"applies to {enumerated(ARCHITECTURES)}."
+                f"applies to {enumerated(OF_DEVICES)}."
             )
         self._require_programs()
         if self.simulated:

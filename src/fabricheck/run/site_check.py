@@ -34,6 +34,7 @@ from fabricheck.site.clusters import (
     PROGRAMS,
     RANK_PROGRAMS,
     tests_variable,
+    without_kernels,
 )
 from fabricheck.site.partitions import Section, Target
 from fabricheck.site.software import Lock
@@ -144,7 +145,7 @@ class Machine:
         return ended.code, ended.out + ended.err
 
 
-_VERSION = re.compile(r"^(\S+) \((\S+), runtime (\S+)\)", re.MULTILINE)
+_VERSION = re.compile(r"^(\S+) \((\S+), runtime (\w+)(?: for (.+))?\)", re.MULTILINE)
 
 #: A line of OSU's help if it was built for devices: its libraries alone do not show it.
 _ON_DEVICES = "--accelerator"
@@ -285,7 +286,7 @@ def check_programs(target: Target, environment: Section, machine: Machine) -> It
     """Yield which of an environment's programs exist and are of the right kind."""
     features = environment.get("features", [])
     folder = Path(environment["extras"]["programs"])
-    yield from _programs(environment, machine)
+    yield from _programs(target, environment, machine)
     for name in [program for program in RANK_PROGRAMS if program in features][:1]:
         yield from _libraries(folder / name, target, environment, machine)
     if "osu" in features:
@@ -324,15 +325,13 @@ def _runs(program: Path) -> bool:
     return program.is_file() and os.access(program, os.X_OK)
 
 
-def _programs(environment: Section, machine: Machine) -> Iterator[Finding]:
-    extras = environment["extras"]
-    folder = Path(extras["programs"])
+def _programs(target: Target, environment: Section, machine: Machine) -> Iterator[Finding]:
+    folder = Path(environment["extras"]["programs"])
+    build = f"build with '{target.build_command(environment)}'"
     wanted = [name for name in PROGRAMS if name in environment.get("features", [])]
     lacks = [name for name in wanted if not _runs(folder / name)]
     if lacks:
-        yield missing(
-            f"{folder} has no executable {listed(lacks)}: build with '{extras['build_command']}'."
-        )
+        yield missing(f"{folder} has no executable {listed(lacks)}: {build}.")
     elif wanted:
         yield ok(f"The programs {listed(wanted)} are in {folder}.")
     # Programs of ranks may need their launcher even to report a version.
@@ -344,18 +343,28 @@ def _programs(environment: Section, machine: Machine) -> Iterator[Finding]:
                 f"{folder / name} --version reports no version, but: {last_words(printed)}. Its "
                 "libraries may need the site's modules."
             )
-        elif version[3] != extras["runtime"]:
+            continue
+        number, commit, runtime, compiled_for = version.groups()
+        without = []
+        if compiled_for:
+            without = without_kernels(compiled_for.split(", "), target.architectures)
+        if runtime != environment["extras"]["runtime"]:
             yield missing(
-                f"{folder / name} has runtime {version[3]}, but environment {environment['name']} "
-                f"has {extras['runtime']}."
+                f"{folder / name} has runtime {runtime}, but environment {environment['name']} "
+                f"has {environment['extras']['runtime']}."
             )
-        elif version[1] != fabricheck.__version__:
+        elif number != fabricheck.__version__:
             yield missing(
-                f"{folder / name} has version {version[1]}, but this is {fabricheck.__version__}: "
-                f"build with '{extras['build_command']}'."
+                f"{folder / name} has version {number}, but this is {fabricheck.__version__}: "
+                f"{build}."
+            )
+        elif without:
+            yield missing(
+                f"{folder / name} was compiled for {compiled_for}, but {target.name} has "
+                f"{listed(without)}: {build}."
             )
         else:
-            yield ok(f"{name} has version {version[1]} ({version[2]}) and runtime {version[3]}.")
+            yield ok(f"{name} has version {number} ({commit}) and runtime {runtime}.")
 
 
 def _libraries(
@@ -586,13 +595,13 @@ def check_node(target: Target, machine: Machine) -> Iterator[Finding]:
 
 def _inventory(target: Target) -> Mapping[str, Any]:
     """Return the description of the node by the programs of its devices."""
-    (extras, *_) = (environment["extras"] for environment in target.environments
-                    if environment["extras"]["runtime"] in OF_DEVICES)  # fmt: skip
-    folder = Path(extras["programs"])
+    (environment, *_) = (each for each in target.environments
+                         if each["extras"]["runtime"] in OF_DEVICES)  # fmt: skip
+    folder = Path(environment["extras"]["programs"])
     if not (folder / inventory.PROGRAM).is_file():
         raise NotFoundError(
             f"There is no program {folder / inventory.PROGRAM}: build it with "
-            f"'{extras['build_command']}'."
+            f"'{target.build_command(environment)}'."
         )
     return inventory.ask(folder, _TIME_LIMIT_S)
 

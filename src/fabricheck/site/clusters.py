@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+import re
+import shlex
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.show import listed
+from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, load, products
 
 
@@ -70,6 +73,12 @@ _AMD_FEATURES = ("sdma", "xnack")
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
 RANK_PROGRAMS = ("affinity", "pingpong", "mpi", "fabric")
 PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
+
+#: What CMake calls the language of device code, by runtime.
+_LANGUAGES = {"rocm": "HIP", "cuda": "CUDA"}
+
+#: Where a build command takes CMake's option for the architectures of devices.
+_MARK = "{architectures}"
 
 #: The tests of RCCL or NCCL, by runtime.
 COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
@@ -222,6 +231,9 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
     tests = COLLECTIVE_TESTS[runtime]
     loopback = os.environ.get("FABRICHECK_LOOPBACK")
     own = f"FABRICHECK_{runtime.upper()}"
+    # Programs in another folder were not built by Spack.
+    by_spack = not os.environ.get(f"{own}_PROGRAMS")
+    spack = f"spack-env/install {spack_environment}"
     return {
         "features": [
             *PROGRAMS,
@@ -230,15 +242,14 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
             tests,
             # Whether the node has a vendor's loopback is known there only.
             *(["loopback"] if loopback or os.environ.get(ALLOCATION) else []),
-            # Programs in another folder were not built by Spack.
-            *([] if os.environ.get(f"{own}_PROGRAMS") else ["spack"]),
+            *(["spack"] if by_spack else []),
         ],
         "extras": {
             "runtime": runtime,
             "programs": _folder(f"{own}_PROGRAMS", seen / "bin"),
             "osu_folder": _folder(f"{own}_OSU", seen / "libexec" / "osu-micro-benchmarks"),
             "rccl_folder": _folder(tests_variable(tests), seen / "bin"),
-            "build_command": f"spack-env/install {spack_environment}",
+            "build_command": spack if by_spack else _by_cmake(runtime, "ON"),
             "spack_environment": spack_environment,
             **({"loopback": loopback} if loopback else {}),
             **extras,
@@ -264,7 +275,6 @@ def programs_here(runtime: str, spack_environment: str, **extras: Any) -> dict[s
     mpi = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
     osu = os.environ.get(f"{own}_OSU")
     rccl = os.environ.get(tests_variable(tests)) if tests else None
-    cmake = f"cmake -S . -B build/{runtime} -DFABRICHECK_RUNTIME={runtime} -DFABRICHECK_MPI={mpi}"
     return {
         "features": [
             *(program for program in PROGRAMS if mpi == "ON" or program not in RANK_PROGRAMS),
@@ -278,11 +288,72 @@ def programs_here(runtime: str, spack_environment: str, **extras: Any) -> dict[s
             "programs": str(folder),
             **({"osu_folder": osu} if osu else {}),
             **({"rccl_folder": rccl} if rccl else {}),
-            "build_command": f"{cmake} && cmake --build build/{runtime}",
+            "build_command": _by_cmake(runtime, mpi),
             **({"spack_environment": spack_environment} if by_spack else {}),
             **extras,
         },
     }
+
+
+def _by_cmake(runtime: str, mpi: str) -> str:
+    """Return the command that builds the programs of a runtime by CMake.
+
+    For devices it has a mark in place of their architectures: an environment does not know which
+    partitions have it.
+    """
+    options = f"-DFABRICHECK_RUNTIME={runtime} -DFABRICHECK_MPI={mpi}"
+    if runtime in OF_DEVICES:
+        options = f"{options} {_MARK}"
+    return f"cmake -S . -B build/{runtime} {options} && cmake --build build/{runtime}"
+
+
+def build_command(extras: Mapping[str, Any], architectures: Iterable[str]) -> str:
+    """Return the command that builds the programs of an environment for some devices.
+
+    :param extras: of the environment.
+    :param architectures: of the devices, as site files state them, such as gfx90a and sm_90.
+    """
+    stated: str = extras["build_command"]
+    if _MARK not in stated:
+        return stated
+    option = architectures_option(extras["runtime"], architectures)
+    return stated.replace(_MARK, shlex.quote(option))
+
+
+def architectures_option(runtime: str, architectures: Iterable[str]) -> str:
+    """Return CMake's option for the architectures of devices.
+
+    :param runtime: rocm or cuda.
+    :param architectures: as in `build_command`.
+    """
+    # CMake names sm_90 90, and gfx90a the same.
+    names = sorted({name.removeprefix("sm_") for name in architectures})
+    return f"-DCMAKE_{_LANGUAGES[runtime]}_ARCHITECTURES={';'.join(names)}"
+
+
+def without_kernels(compiled: Sequence[str], architectures: Iterable[str]) -> list[str]:
+    """Return the architectures of devices for which programs have no kernels.
+
+    None where what they were compiled for is a word whose meaning depends on the compiler, such as
+    ``sm_all`` and ``gfx9-generic``.
+
+    :param compiled: for which the kernels were compiled, as the programs print it.
+    :param architectures: as in `build_command`.
+    """
+    names = {name.partition(":")[0] for name in compiled}
+    if any(re.fullmatch(r"gfx[0-9a-f]+|sm_\d+[af]?", name) is None for name in names):
+        return []
+    return sorted(name for name in architectures if not _runs_on(names, name))
+
+
+def _runs_on(compiled: Iterable[str], architecture: str) -> bool:
+    """Return whether kernels compiled for some architectures run on a device of another."""
+    if not architecture.startswith("sm_"):
+        return architecture in compiled
+    # A driver compiles the PTX of an older architecture for its device.
+    generations = [int(name[3:]) for name in compiled if name[3:].isdigit()]
+    older = [number for number in generations if number <= int(architecture[3:])]
+    return architecture in compiled or bool(older)
 
 
 def mpi_without(runtime: str, default: str = "") -> list[str]:

@@ -15,7 +15,7 @@ from fabricheck.core.errors import (
     UsageError,
 )
 from fabricheck.core.show import listed
-from fabricheck.site import sites, this_machine
+from fabricheck.site import clusters, sites, this_machine
 
 #: A system, a partition or an environment, as in a site file.
 Section = Mapping[str, Any]
@@ -170,6 +170,10 @@ class Target:
     def architectures(self) -> set[str]:
         """Their architectures."""
         return {str(device["arch"]) for device in self.partition["devices"]}
+
+    def build_command(self, environment: Section) -> str:
+        """Return the command that builds the programs of an environment for these devices."""
+        return clusters.build_command(environment["extras"], self.architectures)
 
     def modules(self, environment: Section) -> list[str]:
         """Return the names of the modules that are loaded for an environment, in order."""

@@ -1,0 +1,76 @@
+# The architectures that device code is compiled for: CMAKE_HIP_ARCHITECTURES or CMAKE_CUDA_ARCHITECTURES
+# as given (or CUDAARCHS, a variable of CMake's), else those of this machine's GPUs. There is no
+# default: programs without code for a node's devices would start there and launch nothing.
+
+# AMD's driver shows its devices as files, so that no tool and no root is needed. It writes 9.0.10 as
+# 90010, which compilers call gfx90a, and 0 for CPUs. Tests have their own folder of files.
+function(fabricheck_amd_architectures result)
+  file(GLOB nodes "$ENV{FABRICHECK_DRIVERS}/sys/class/kfd/kfd/topology/nodes/*/properties")
+  set(found)
+  foreach(node ${nodes})
+    # A container may list devices that it must not read.
+    execute_process(COMMAND cat "${node}" OUTPUT_VARIABLE properties ERROR_QUIET)
+    if(properties MATCHES "gfx_target_version ([1-9][0-9]*)")
+      math(EXPR major "${CMAKE_MATCH_1} / 10000")
+      math(EXPR minor "${CMAKE_MATCH_1} / 100 % 100")
+      math(EXPR stepping "${CMAKE_MATCH_1} % 100" OUTPUT_FORMAT HEXADECIMAL)
+      string(REPLACE "0x" "" stepping "${stepping}")
+      list(APPEND found "gfx${major}${minor}${stepping}")
+    endif()
+  endforeach()
+  list(SORT found)
+  list(REMOVE_DUPLICATES found)
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
+
+# NVIDIA's driver tells 9.0, which CMake calls 90, by the tool that comes with it.
+function(fabricheck_nvidia_architectures result)
+  execute_process(COMMAND nvidia-smi --query-gpu=compute_cap --format=csv,noheader
+    OUTPUT_VARIABLE text ERROR_QUIET RESULT_VARIABLE ended)
+  set(found)
+  if(ended EQUAL 0)
+    string(REGEX MATCHALL "[0-9]+[.][0-9]+" capabilities "${text}")
+    foreach(capability ${capabilities})
+      string(REPLACE "." "" capability "${capability}")
+      list(APPEND found "${capability}")
+    endforeach()
+  endif()
+  list(SORT found COMPARE NATURAL)
+  list(REMOVE_DUPLICATES found)
+  set(${result} "${found}" PARENT_SCOPE)
+endfunction()
+
+if(FABRICHECK_RUNTIME STREQUAL "rocm")
+  set(architectures CMAKE_HIP_ARCHITECTURES)
+  set(given "${CMAKE_HIP_ARCHITECTURES}")
+  set(lacking "AMD's driver shows no GPU on this machine")
+  set(examples "gfx90a (MI210, MI250X), gfx942 (MI300A, MI300X) or gfx950 (MI355X)")
+else()
+  set(architectures CMAKE_CUDA_ARCHITECTURES)
+  set(given "${CMAKE_CUDA_ARCHITECTURES}")
+  if(NOT given)
+    set(given "$ENV{CUDAARCHS}")
+  endif()
+  set(lacking "nvidia-smi shows no GPU on this machine")
+  set(examples "80 (A100), 90 (H100, H200) or 100 (B200)")
+endif()
+
+if(NOT given)
+  if(FABRICHECK_RUNTIME STREQUAL "rocm")
+    fabricheck_amd_architectures(given)
+  else()
+    fabricheck_nvidia_architectures(given)
+  endif()
+  if(given)
+    # For a later configuration of this build, which may run on a host without devices.
+    set(FABRICHECK_FOUND_ARCHITECTURES "${given}" CACHE INTERNAL "Of the devices found last")
+  else()
+    set(given "${FABRICHECK_FOUND_ARCHITECTURES}")
+  endif()
+endif()
+if(NOT given)
+  message(FATAL_ERROR "${lacking}, so name the architecture of the devices to compile for: "
+    "-D${architectures}=..., such as ${examples}")
+endif()
+set(${architectures} "${given}")
+message(STATUS "Device code is compiled for ${given}")
