@@ -182,7 +182,7 @@ def test_one_simulated_sample_is_exact(tmp_path):
 
 
 def test_what_an_update_changed_stands_above(before, tmp_path):
-    versions = {"runtime": "7.0", "driver": "6.14"}
+    versions = {"runtime": "7.16", "rocm": "10.1.0", "driver": "6.14"}
     after = document(HEALTHY, versions=versions, environment={"OMP_NUM_THREADS": "4"})
     after["devices"][0]["unique_id"] = "GPU-9"
     code, only = judged(before, results(tmp_path / "b", after))
@@ -190,7 +190,8 @@ def test_what_an_update_changed_stands_above(before, tmp_path):
     found = {one["what"]: (one["a"], one["b"]) for one in only["differs"]}
     assert found == {
         "unique ids": (["GPU-0", "GPU-1", "GPU-2", "GPU-3"], ["GPU-1", "GPU-2", "GPU-3", "GPU-9"]),
-        "version of runtime": (["0.1.0"], ["7.0"]),
+        "version of runtime": (["0.1.0"], ["7.16"]),
+        "version of rocm": ([], ["10.1.0"]),
         "version of driver": (["none"], ["6.14"]),
         "environment OMP_NUM_THREADS": (["2"], ["4"]),
     }

@@ -142,11 +142,12 @@ TEST_CASE("with all engines off kernels copy, in every version") {
 TEST_CASE("a version that is not known is told by a sentence, and counts as the newest") {
   CHECK(CopyRules("6.3.42134").notes(true).empty());
   CHECK(CopyRules("5.2.21151").notes(true).empty());
+  CHECK(CopyRules("7.16.26401").notes(true).empty());  // of ROCm 10.1
   for (const auto* version : {"9.1.12345", "unknown", "", "6", "six.three", "-1.2"}) {
     CAPTURE(version);
     REQUIRE(CopyRules(version).notes(true).size() == 1);
     CHECK(CopyRules(version).notes(true)[0] ==
-          "ROCm '" + std::string(version) +
+          "HIP '" + std::string(version) +
               "' is not known: what moves copies is told as of 7, the newest known one");
     CHECK(peer(version, 64 * kMi, links(4)) == "copy-engine 3");
     CHECK(host(version, 256) == "kernel");

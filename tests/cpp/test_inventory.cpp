@@ -19,6 +19,7 @@
 #include "fake_nvml.hpp"
 #include "harness/kfd.hpp"
 #include "harness/pci.hpp"
+#include "harness/rocm.hpp"
 #include "harness/status.hpp"
 #include "inventory/document.hpp"
 
@@ -813,4 +814,27 @@ TEST_CASE("virtual devices share the memory of the machine, and have no links") 
   CHECK(node["pci_functions"].is_null());
   CHECK(reason(node, "pci_functions").find("bus/pci/devices cannot be read") != std::string::npos);
   check_provenance(node);
+}
+
+TEST_CASE("ROCm's version is that of the installation that HIP was loaded from, or not told") {
+  const auto root = fs::temp_directory_path() / ("fabricheck-rocm-" + std::to_string(getpid()));
+  fs::remove_all(root);
+  const auto core = root / "opt/rocm/core-10.1";
+  write(core / ".info/version", "10.1.0\n");
+  write(core / "lib/libamdhip64.so.7", "");
+  fs::create_directory_symlink(core / "lib", root / "opt/rocm/lib");
+  CHECK(rocm_version_of(core / "lib/libamdhip64.so.7") == "10.1.0");
+  // A link from another folder leads to the same installation.
+  CHECK(rocm_version_of(root / "opt/rocm/lib/libamdhip64.so.7") == "10.1.0");
+  write(root / "opt/rocm-6.3.1/.info/version", "6.3.1-48 (build)\n");
+  write(root / "opt/rocm-6.3.1/lib/llvm/libamdhip64.so", "");
+  CHECK(rocm_version_of(root / "opt/rocm-6.3.1/lib/llvm/libamdhip64.so") == "6.3.1-48");
+  // Spack has HIP in a prefix of its own, beside a ROCm of another version.
+  write(root / "spack/hip-7.1.0/lib/libamdhip64.so.7", "");
+  CHECK(!rocm_version_of(root / "spack/hip-7.1.0/lib/libamdhip64.so.7"));
+  write(root / "opt/rocm-6.3.1/lib/program", "");
+  CHECK(!rocm_version_of(root / "opt/rocm-6.3.1/lib/program"));
+  CHECK(!rocm_version_of(root / "opt/rocm/lib/libamdhip64.so.9"));
+  CHECK(!rocm_version());  // of the host runtime
+  fs::remove_all(root);
 }

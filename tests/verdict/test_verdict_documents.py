@@ -1,5 +1,6 @@
 """The documents of a verdict: their schema, and how they are written."""
 
+import csv
 import json
 import re
 import shlex
@@ -7,13 +8,16 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
+from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
+from fabricheck.cli import app
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.judge.verdict import draining, evidence, model
+from fabricheck.judge.verdict import draining, evidence, judging, model
 from fabricheck.report import scheduler
+from fabricheck.results import reading
 from full_disk import files_of_at_most
 
 SIMULATED = model.SimulatedNode(partition="a:b", node_model=None, overlay=None)
@@ -30,6 +34,20 @@ def test_documents_are_valid_and_name_each_other(tmp_path):
         assert own in [model.as_json(one) for one in verdicts]
         assert (own["node"], own["status"]) == (row.node, row.status)
         validate(own)
+
+
+def test_the_versions_of_hip_and_of_rocm_are_two_values(results_folder):
+    versions = {"runtime": "7.16.26401", "rocm": "10.1.0", "driver": "6.16.13"}
+    factories.session(results_folder, [factories.case()])
+    document = factories.document(versions=versions)
+    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json", document)
+    found = reading.read([str(results_folder)])
+    (verdict,) = judging.judge(found)
+    assert (verdict.versions.runtime, verdict.versions.rocm) == (["7.16.26401"], ["10.1.0"])
+    validate(model.as_json(verdict))
+    written = CliRunner().invoke(app, ["results", "export", str(results_folder)])
+    (row, *_) = csv.DictReader(written.stdout.splitlines())
+    assert (row["runtime_version"], row["rocm_version"]) == ("7.16.26401", "10.1.0")
 
 
 @pytest.mark.parametrize(

@@ -65,7 +65,7 @@ enum class Ganging {
 };
 
 /// The rules from a version on, until the next row.
-struct RocmBehaviour {
+struct HipBehaviour {
   int from;                    ///< major times 100 plus minor number
   bool peer_switch;            ///< HSA_ENABLE_PEER_SDMA exists
   Ganging ganging;             ///< of copies between devices
@@ -76,7 +76,7 @@ struct RocmBehaviour {
 
 namespace {
 
-constexpr std::array<RocmBehaviour, 7> kTable{{
+constexpr std::array<HipBehaviour, 7> kTable{{
     {502, false, Ganging::none, false, false, 0},
     {507, true, Ganging::none, false, false, 0},
     {600, true, Ganging::free_engines, false, false, 0},
@@ -87,13 +87,12 @@ constexpr std::array<RocmBehaviour, 7> kTable{{
 }};
 constexpr int kNewestMajor = 7;
 
-const RocmBehaviour* row_of(int number) {
+const HipBehaviour* row_of(int number) {
   if (number == 0) {
     return &kTable.back();
   }
-  const auto* after =
-      std::find_if(kTable.begin(), kTable.end(),
-                   [number](const RocmBehaviour& row) { return row.from > number; });
+  const auto* after = std::find_if(kTable.begin(), kTable.end(),
+                                   [number](const HipBehaviour& row) { return row.from > number; });
   return after == kTable.begin() ? after : after - 1;
 }
 
@@ -159,7 +158,7 @@ std::vector<std::string> CopyRules::notes(bool between_peers) const {
   const bool old = number != 0 && number < kTable.front().from;
   if (number == 0 || old || number / 100 > kNewestMajor) {
     const int as = old ? row_->from : kNewestMajor * 100;
-    notes.push_back("ROCm '" + version_ + "' is not known: what moves copies is told as of " +
+    notes.push_back("HIP '" + version_ + "' is not known: what moves copies is told as of " +
                     std::to_string(as / 100) + (old ? "." + std::to_string(as % 100) : "") +
                     ", the " + (old ? "oldest" : "newest") + " known one");
   }

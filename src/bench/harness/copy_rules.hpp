@@ -1,6 +1,6 @@
-// What moves the bytes of a copy on AMD's ROCm, by version, size, link and environment: the only
-// table of these rules. It follows the sources of ROCm (docs/reference/result-document.md) and is
-// not measured.
+// What moves the bytes of a copy on AMD's ROCm, by version of HIP, size, link and environment: the
+// only table of these rules. HIP's version was that of ROCm up to 7.2 (rocm.hpp). It follows the
+// sources of ROCm (docs/reference/result-document.md) and is not measured.
 #pragma once
 
 #include <cstdint>
@@ -33,9 +33,9 @@ struct PeerWay {
 /// processor fills or empties. The pages of larger copies are pinned, in parts.
 constexpr std::uint64_t kStagedBytes = 1 << 20;
 
-struct RocmBehaviour;  // a row of the table
+struct HipBehaviour;  // a row of the table
 
-/// The rules of one version of ROCm, in the environment of this process.
+/// The rules of one version of HIP, in the environment of this process.
 class CopyRules {
  public:
   /// `version` begins with major and minor number, as 6.3.42133. An unknown version counts as the
@@ -58,7 +58,7 @@ class CopyRules {
   [[nodiscard]] bool forced_to_kernel(std::uint64_t bytes) const;
 
   std::string version_;
-  const RocmBehaviour* row_;
+  const HipBehaviour* row_;
 };
 
 }  // namespace fabricheck

@@ -11,6 +11,7 @@
 #include "harness/host.hpp"
 #include "harness/identity.hpp"
 #include "harness/kfd.hpp"
+#include "harness/rocm.hpp"
 #include "harness/settings.hpp"
 #include "harness/sizes.hpp"
 
@@ -47,7 +48,7 @@ json unique_id(int device) {
   return text;
 }
 
-/// 5.7.31921 for ROCm's 50731921 and 13.0 for CUDA's 13000: both put the major number first.
+/// 5.7.31921 for HIP's 50731921 and 13.0 for CUDA's 13000: both put the major number first.
 std::string version_text(int version) {
   if (version >= 10000000) {
     return std::to_string(version / 10000000) + "." + std::to_string(version / 100000 % 100) + "." +
@@ -199,7 +200,12 @@ json describe_versions() {
   FABRICHECK_HIP(hipDriverGetVersion(&driver));
   FABRICHECK_HIP(hipRuntimeGetVersion(&runtime));
   const auto module = kernel_module_version();
-  return {{"runtime", version_text(runtime)}, {"driver", module.value_or(version_text(driver))}};
+  json versions{{"runtime", version_text(runtime)},
+                {"driver", module.value_or(version_text(driver))}};
+  if (const auto rocm = rocm_version()) {
+    versions["rocm"] = *rocm;
+  }
+  return versions;
 }
 
 std::vector<std::vector<int>> parse_device_sets(const std::vector<std::string>& texts, int count) {

@@ -155,6 +155,4 @@ std::optional<PeerWay> peer_way(int from, int to) {
   return source && destination ? kfd_way(kKfdTopology, *source, *destination) : std::nullopt;
 }
 
-std::string rocm_version() { return describe_versions()["runtime"]; }
-
 }  // namespace fabricheck

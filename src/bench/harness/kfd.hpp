@@ -1,5 +1,4 @@
-// The links between devices, their caches, and the version of ROCm, as AMD's kernel driver (KFD)
-// reports them.
+// The links between devices, and their caches, as AMD's kernel driver (KFD) reports them.
 #pragma once
 
 #include <cstdint>
@@ -64,8 +63,5 @@ std::uint64_t driver_cache(int device);
 
 /// The path between two devices, by the runtime's numbers.
 std::optional<PeerWay> peer_way(int from, int to);
-
-/// The version of ROCm whose rules apply to copies; of another runtime its own version.
-std::string rocm_version();
 
 }  // namespace fabricheck

@@ -2,6 +2,7 @@
 
 #include "harness/devices.hpp"
 #include "harness/kfd.hpp"
+#include "harness/rocm.hpp"
 #include "harness/simulation.hpp"
 #include "harness/sizes.hpp"
 
@@ -15,7 +16,7 @@ void tell(Series& series, const Mover& mover) {
 
 }  // namespace
 
-Movers::Movers() : Movers(device_arch(0), rocm_version()) {}
+Movers::Movers() : Movers(device_arch(0), hip_version()) {}
 
 Movers::Movers(std::string arch, const std::string& version)
     : arch_(std::move(arch)), amd_(is_amd(arch_)), rules_(version) {}

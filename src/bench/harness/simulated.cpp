@@ -13,6 +13,7 @@
 #include "harness/kfd.hpp"
 #include "harness/nics.hpp"
 #include "harness/numa.hpp"
+#include "harness/rocm.hpp"
 #include "harness/simulation.hpp"
 #include "harness/status.hpp"
 #include "sim.hpp"
@@ -141,7 +142,9 @@ std::optional<PeerWay> peer_way(int from, int to) { return fabricheck_sim::peer_
 std::uint64_t driver_cache(int) { return 0; }
 json device_identity(int) { return {{"pci_id", nullptr}, {"pci_subsystem", nullptr}}; }
 
-std::string rocm_version() { return fabricheck_sim::rocm(); }
+// A node model states a ROCm of before 10, which HIP's version is one with.
+std::string hip_version() { return fabricheck_sim::rocm(); }
+std::optional<std::string> rocm_version() { return std::nullopt; }
 
 // The simulated system says where pages are, and puts them where they are asked for.
 std::string pages_obstacle() { return ""; }

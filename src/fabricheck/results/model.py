@@ -170,8 +170,15 @@ class Device(TypedDict):
 class Versions(TypedDict):
     """Versions of runtime and driver."""
 
-    runtime: str
+    runtime: Annotated[str, "of HIP or CUDA, as it states it"]
     driver: str
+    rocm: NotRequired[
+        Annotated[
+            str,
+            "version of the ROCm that the loaded HIP is a part of, by its installation; absent "
+            "where that does not tell it. Up to 7.2 HIP had the same number.",
+        ]
+    ]
     mpi: NotRequired[
         Annotated[str, "name and version of the MPI library, as it states them; absent without MPI"]
     ]

@@ -115,7 +115,8 @@ class Check(_Row):
     program_version: Annotated[str | None, "its version"] = None
     commit: Annotated[str | None, "the commit it was built from"] = None
     runtime: Annotated[str | None, "rocm, cuda, host or sim"] = None
-    runtime_version: Annotated[str | None, "version of ROCm or CUDA, from the runtime"] = None
+    runtime_version: Annotated[str | None, "version of HIP or CUDA, from the runtime"] = None
+    rocm_version: Annotated[str | None, "version of ROCm, from its installation"] = None
     driver: Annotated[str | None, "the version of the driver"] = None
     mpi: Annotated[str | None, "name and version of the MPI library"] = None
     rccl: Annotated[str | None, "version of RCCL or NCCL"] = None
@@ -551,6 +552,7 @@ def _of_run(document: ResultDocument | None) -> dict[str, Any]:
         "commit": program["commit"],
         "runtime": program["runtime"],
         "runtime_version": versions["runtime"],
+        "rocm_version": versions.get("rocm"),
         "driver": versions["driver"],
         "mpi": versions.get("mpi"),
         "rccl": versions.get("rccl"),

@@ -49,6 +49,7 @@ _FACTS = {
     "program_version": "programs",
     "commit": "commit of the programs",
     "runtime_version": "runtime",
+    "rocm_version": "ROCm",
     "driver": "driver",
     "mpi": "MPI",
     "rccl": "RCCL",

@@ -78,6 +78,9 @@ class Versions(StrictModel):
     kernel: list[str] = []
     """The host's; empty in documents from before it was recorded, as vbios and firmware are."""
     runtime: list[str]
+    """Of HIP or CUDA."""
+    rocm: list[str] = []
+    """Of the ROCm that HIP is a part of; empty where its installation does not tell it."""
     driver: list[str]
     vbios: list[str] = []
     firmware: dict[str, list[str]] = {}

@@ -613,6 +613,7 @@ def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) ->
         commits=_each(document["program"]["commit"] for document in ours),
         kernel=_each(document["host"]["kernel"] for document in documents),
         runtime=_each(found.get("runtime") for found in versions),
+        rocm=_each(found.get("rocm") for found in versions),
         driver=_each(found.get("driver") for found in versions),
         vbios=_each(device_state["vbios"] for device_state in states),
         firmware={name: _each(versions) for name, versions in sorted(firmware.items())},

@@ -178,7 +178,7 @@ def _peer_switch(observed: Observed) -> Values:
     for point in found.values():
         if point.engine == "copy-engine":
             raise NotTestable(
-                f"its ROCm {point.document['versions']['runtime']} copies between devices "
+                f"its HIP {point.document['versions']['runtime']} copies between devices "
                 f"{point.devices[0]} and {point.devices[-1]} by engines in spite of "
                 "HSA_ENABLE_PEER_SDMA=0; the document is about ROCm 5.7"
             )
