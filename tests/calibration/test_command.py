@@ -1,11 +1,16 @@
 """The command `fabricheck limits calibrate` as a user meets it."""
 
 import json
+from types import SimpleNamespace
 
 import pytest
+import yaml
 from calibrate_command import entries, run, words
 
 import factories
+from fabricheck.cli import calibrate
+from fabricheck.core.errors import UsageError
+from fabricheck.site import this_machine
 from full_disk import files_of_at_most
 from repeated_sessions import PARTITION, measured, several
 
@@ -42,6 +47,22 @@ def test_write(folder):
     assert entries(folder)["copy_worst"] == [100.0, -0.02, None, "GB/s"]
     # The noise of what was written is read from its record.
     assert "\nstream_local GB/s       1 " in run(folder, [], command="noise").stdout
+
+
+@pytest.mark.parametrize("name", ["", "AMD Radeon Graphics", "AMD Instinct MI300X VF"])
+def test_a_record_is_of_products_whatever_the_runtime_calls_them(folder, monkeypatch, name):
+    ids = {"unique_id": "GPU-a", "name": name, "pci_id": "1002:74b5", "arch": "gfx942"}
+    devices = [factories.device(0, **ids)]
+    run(folder, several(folder.parent, STEADY, document={"devices": devices}), "--write")
+    content = yaml.safe_load((folder / "calibrations" / "local-host.yaml").read_text())
+    assert content["device_names"] == ["AMD Instinct MI300X"]
+    # The node model of other devices is refused, and that of these is not.
+    found = SimpleNamespace(device_names=content["device_names"])
+    monkeypatch.setenv(this_machine.NODE, "mi300x")
+    calibrate._refuse_other_machines(found, this_machine.NAME)
+    monkeypatch.setenv(this_machine.NODE, "h200")
+    with pytest.raises(UsageError, match="calibrate each kind of machine by itself"):
+        calibrate._refuse_other_machines(found, this_machine.NAME)
 
 
 def test_looser_references_must_be_accepted(folder):

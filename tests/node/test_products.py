@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 
 import pytest
@@ -12,9 +13,9 @@ import inventories
 from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile, InvalidInputError
 from fabricheck.judge.comparison import circumstances
-from fabricheck.judge.verdict import node as verdict_node
+from fabricheck.judge.verdict import judging
 from fabricheck.node import available, load, products
-from fabricheck.results import other_devices
+from fabricheck.results import other_devices, reading
 from fabricheck.site import clusters, this_machine
 from fabricheck.tools.topology import drafting, inventory
 
@@ -113,18 +114,54 @@ def test_a_device_that_neither_has_a_known_id_nor_a_known_name_lacks_limits_in_a
     )
 
 
-def test_a_verdict_says_which_limits_an_unknown_device_lacks():
-    node = load("h200")
-    unknown = factories.on_h200()
-    for device in unknown["devices"]:
-        device |= {"name": "", "pci_id": "10de:ffff"}
-    (sentence,) = verdict_node._missing_limits([unknown, unknown], node)
-    assert sentence == (
+@pytest.mark.parametrize("known", [True, False])
+def test_a_verdict_says_which_limits_an_unknown_device_lacks(results_folder, known):
+    document = factories.on_h200(8, environment={this_machine.NODE: "h200"})
+    for device in document["devices"]:
+        device |= {"name": "", "pci_id": "10de:2335" if known else "10de:ffff"}
+    factories.session(results_folder, [factories.case(system="local", partition="gpu")])
+    folder = factories.case_folder(results_folder, "stream_local")
+    factories.write(folder / "result.json", document)
+    (verdict,) = judging.judge(reading.read([str(results_folder)]))
+    sentence = (
         "The device (without a name, PCI id 10de:ffff) is in no row of config/devices.yaml, so "
         "limits are missing: those of the same product."
     )
-    assert not [*verdict_node._missing_limits([factories.on_h200()], node)]
-    assert not [*verdict_node._missing_limits([factories.document()], node)]
+    assert (sentence in verdict.caveats) == (not known)
+    called = "NVIDIA H200" if known else "device 10de:ffff"
+    assert {device.name for device in verdict.devices} == {called}
+    written = CliRunner().invoke(app, ["results", "export", str(results_folder)])
+    rows = csv.DictReader(written.stdout.splitlines())
+    assert {row["device_name"] for row in rows if row["device"]} == {called}
+
+
+def test_a_device_of_another_product_is_another_machine():
+    node = load("h200")
+    for pci_id, other in [("10de:2335", False), ("10de:2331", True)]:
+        document = factories.on_h200(8)
+        for device in document["devices"]:
+            device |= {"name": "", "pci_id": pci_id}
+        found = other_devices.explained(document, 8, node)
+        assert (found is not None and "NVIDIA H100 PCIe" in found.sentence) == other
+
+
+@pytest.mark.parametrize(
+    ("name", "same"),
+    [
+        ("NVIDIA H100 80GB HBM3", True),
+        ("NVIDIA H100 PCIe", False),  # of as much memory, and another peak
+        ("NVIDIA A100-SXM4-80GB", False),
+        ("device 10de:ffff", True),  # it can be anything
+    ],
+)
+def test_products_of_one_name_and_other_memory_are_not_the_same(name, same):
+    assert other_devices.same_product("NVIDIA H100 80GB HBM3", name) == same
+
+
+def test_the_id_that_mi250_and_mi250x_share_is_of_either():
+    either = products.label({"name": "", "pci_id": "1002:740c"})
+    assert other_devices.same_product("AMD Instinct MI250", either)
+    assert other_devices.same_product("AMD Instinct MI250X", either)
 
 
 def test_the_parts_of_a_device_have_no_peak_of_the_whole():
