@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "fake_nvml.hpp"
+#include "harness/identity.hpp"
 #include "harness/kfd.hpp"
 #include "harness/pci.hpp"
 #include "harness/rocm.hpp"
@@ -688,6 +689,11 @@ TEST_CASE("what a device is comes from PCI, else from the compute driver, whatev
   CHECK(listed["devices"][0]["pci_id"] == "1002:74a1");
   CHECK(listed["devices"][0]["pci_subsystem"] == "1002:74a1");
   CHECK(listed["sources"]["devices.pci_id"] == "vendor, device");
+  // AMD's runtime numbers a partition as a function, of which PCI has the first alone.
+  const auto sys = tree.function("0000:03:00.0").parent_path() / "../../..";
+  auto partition = new_device();
+  read_identity(sys.string(), "libno-such.so", "0000:03:00.5", partition);
+  CHECK(partition.values()["pci_id"] == "1002:74a1");
   write(tree.function("0000:03:00.0") / "device", "none\n");
   CHECK(tree.describe()["devices"][0]["pci_id"] == "1002:74b5");
 }
