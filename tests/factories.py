@@ -203,6 +203,7 @@ def device_state(index: int = 0, **changes: Any) -> dict[str, Any]:
         "memory_errors": {"corrected": 0, "uncorrected": 0},
         "pcie": {"width": 16, "width_max": 16, "gt_per_s": 32, "gt_per_s_max": 32, "replays": 0},
         "links": links(),
+        "link_errors": {"nvlink-replay": {}, "nvlink-recovery": {}, "nvlink-crc": {}},
         "vbios": "96.00.A5.00.1A",
         "firmware": {"inforom": "G520.0282.02.02"},
         "compute_partition": "none",
@@ -214,7 +215,7 @@ def device_state(index: int = 0, **changes: Any) -> dict[str, Any]:
 
 def links(**changes: Any) -> dict[str, Any]:
     """Build the state of the NVLinks of a device, all of which are up."""
-    return {"number": 18, "down": [], "width": None, "gb_per_s": 26.562, "errors": {}} | changes
+    return {"number": 18, "down": [], "width": None, "gb_per_s": 26.562} | changes
 
 
 def process(pid: int = 4711, **changes: Any) -> dict[str, Any]:

@@ -156,7 +156,8 @@ int nvmlDeviceGetNvLinkState(void*, unsigned link, int* up) {
 }
 
 int nvmlDeviceGetNvLinkErrorCounter(void*, unsigned link, int kind, unsigned long long* count) {
-  return kind != 0 ? 2 : answer(__func__, count, 100 + link);
+  const auto known = state.link_counters.find({static_cast<unsigned>(kind), link});
+  return known == state.link_counters.end() ? 3 : answer(__func__, count, known->second);
 }
 
 #ifndef FAKE_NVML_OLD
@@ -179,9 +180,16 @@ int nvmlDeviceGetCurrentClocksEventReasons(void*, unsigned long long* reasons) {
 int nvmlDeviceGetFieldValues(void*, int count, Field* fields) {
   for (Field* field = fields; field != fields + count; ++field) {
     const auto known = state.fields.find(field->field);
-    field->status = known == state.fields.end() ? 3 : 0;
+    const auto of_link = state.link_fields.find({field->field, field->scope});
     field->type = 3;
-    field->value = known == state.fields.end() ? 0 : known->second;
+    field->status = 0;
+    if (known != state.fields.end()) {
+      field->value = known->second;
+    } else if (of_link != state.link_fields.end()) {
+      field->value = of_link->second;
+    } else {
+      field->status = 3;
+    }
   }
   return code_of(__func__);
 }

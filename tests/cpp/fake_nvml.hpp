@@ -20,6 +20,10 @@ struct FakeNvml {
   unsigned end_slot = 7;    ///< of the device at the end, 0000:00:07.0
   int p2p_status = 0;
   unsigned c2c = 0;
+  /// Of links, by the number of the counter and the link; without any none is supported.
+  std::map<std::pair<unsigned, unsigned>, unsigned long long> link_counters;
+  /// The same by field.
+  std::map<std::pair<unsigned, unsigned>, unsigned long long> link_fields;
   int opened = 0;  ///< nvmlInit_v2 less nvmlShutdown
 };
 

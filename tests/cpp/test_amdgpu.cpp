@@ -243,7 +243,66 @@ TEST_CASE("a link that the package has narrowed, and processes by those that use
   CHECK(tree.before({"0000:29:00.0"})["devices"][0]["memory_errors"] ==
         json{{"corrected", 35}, {"uncorrected", 3}});
   write(tree.device("0000:29:00.0") / "ras/umc_err_count", "Query currently inaccessible\n");
-  CHECK(reason(tree.before({"0000:29:00.0"}), "devices.memory_errors").rfind("no ras/umc", 0) == 0);
+  CHECK(reason(tree.before({"0000:29:00.0"}), "devices.memory_errors") ==
+        "ras/umc_err_count is 'Query currently inaccessible'");
+}
+
+TEST_CASE("the driver's RAS blocks are listed: links by themselves, all others with the memory") {
+  // Behind PCIe the driver has a file for each block; xgmi_wafl only where devices are joined.
+  const Tree tree("mi250_rocm6");
+  const auto ras = tree.device("0000:29:00.0") / "ras";
+  write(ras / "xgmi_wafl_err_count", "ue: 1\nce: 0\n");
+  write(ras / "pcie_bif_err_count", "ue: 0\nce: 6\n");
+  write(ras / "mca_mpio_err_count", "ue: 2\nce: 9\n");
+  write(ras / "gpu_vram_bad_pages", "0x00000001 : 0x00001000 : R\n");
+  const auto snapshot = tree.before({"0000:29:00.0"});
+  const auto& device = snapshot["devices"][0];
+  CHECK(device["link_errors"] == json{{"bif-corrected", {{"all", 6}}},
+                                      {"bif-uncorrected", json::object()},
+                                      {"xgmi-corrected", json::object()},
+                                      {"xgmi-uncorrected", {{"all", 1}}}});
+  CHECK(snapshot["sources"]["devices.link_errors"] ==
+        "ras/pcie_bif_err_count, ras/xgmi_wafl_err_count");
+  CHECK(device["memory_errors"] == json{{"corrected", 9}, {"uncorrected", 2}});
+  CHECK(reason(snapshot, "devices.link_errors.xgmi-corrected").empty());
+  write(ras / "xgmi_wafl_err_count", "Query currently inaccessible\n");
+  const auto later = tree.before({"0000:29:00.0"});
+  CHECK(later["devices"][0]["link_errors"].count("xgmi-uncorrected") == 0);
+  CHECK(reason(later, "devices.link_errors.xgmi-corrected") ==
+        "ras/xgmi_wafl_err_count is 'Query currently inaccessible'");
+  // As with EINVAL, that a driver answers: nothing can be read.
+  fs::remove(ras / "xgmi_wafl_err_count");
+  fs::create_directory(ras / "xgmi_wafl_err_count");
+  CHECK(reason(tree.before({"0000:29:00.0"}), "devices.link_errors.xgmi-corrected") ==
+        "ras/xgmi_wafl_err_count cannot be read");
+}
+
+TEST_CASE("AER's counters of the device are of its link to the host") {
+  const Tree tree("mi250x_cray_load");
+  const auto folder = tree.device("0000:c1:00.0");
+  const auto none = tree.before({"0000:c1:00.0"});
+  CHECK(none["devices"][0]["link_errors"].is_null());
+  CHECK(reason(none, "devices.link_errors.aer-fatal") ==
+        "no TOTAL_ERR_FATAL in aer_dev_fatal of the device in /sys");
+  CHECK(reason(none, "devices.link_errors.xgmi-corrected").rfind("no ras/xgmi_wafl_err_count", 0) ==
+        0);
+  write(folder / "aer_dev_correctable", "RxErr 3\nBadTLP 1\nTOTAL_ERR_COR 4\n");
+  write(folder / "aer_dev_nonfatal", "Undefined 0\nTOTAL_ERR_NONFATAL 0\n");
+  write(folder / "aer_dev_fatal", "TLP 1\nTOTAL_ERR_FATAL 1\n");
+  const auto told = tree.before({"0000:c1:00.0"});
+  CHECK(told["devices"][0]["link_errors"] == json{{"aer-corrected", {{"all", 4}}},
+                                                  {"aer-fatal", {{"all", 1}}},
+                                                  {"aer-nonfatal", json::object()}});
+}
+
+TEST_CASE("an MI355X of a driver that has both files of a block counts it once") {
+  const Tree tree("mi355x_aca");
+  const auto snapshot = tree.before({"0000:75:00.0"});
+  const auto& device = snapshot["devices"][0];
+  CHECK(device["link_errors"] ==
+        json{{"xgmi-corrected", {{"all", 2}}}, {"xgmi-uncorrected", json::object()}});
+  CHECK(device["memory_errors"] == json{{"corrected", 0}, {"uncorrected", 0}});
+  CHECK(snapshot["sources"]["devices.link_errors"] == "ras/xgmi_wafl_err_count");
 }
 
 TEST_CASE("an MI300X of a new driver: deep sleep, links, partitions") {
@@ -262,9 +321,10 @@ TEST_CASE("an MI300X of a new driver: deep sleep, links, partitions") {
   CHECK(device["ecc"] == true);
   CHECK(device["memory_errors"] == json{{"corrected", 0}, {"uncorrected", 0}});
   CHECK(snapshot["sources"]["devices.memory_errors.corrected"] ==
-        "ras/aca_umc, ras/aca_gfx, ras/aca_sdma, ras/aca_mmhub");
-  CHECK(device["links"] ==
-        json{{"number", 8}, {"down", {0}}, {"width", 16}, {"gb_per_s", 64.0}, {"errors", nullptr}});
+        "ras/aca_gfx, ras/aca_mmhub, ras/aca_sdma, ras/aca_umc");
+  CHECK(device["link_errors"] ==
+        json{{"xgmi-corrected", json::object()}, {"xgmi-uncorrected", json::object()}});
+  CHECK(device["links"] == json{{"number", 8}, {"down", {0}}, {"width", 16}, {"gb_per_s", 64.0}});
   CHECK(device["throttle"].is_null());
   CHECK(reason(snapshot, "devices.throttle") == "gpu_metrics 1.8 does not tell it");
   CHECK(device["throttled_s"] == json{{"power", 0.0}, {"thermal", 0.0}, {"hardware", 0.0}});
@@ -312,8 +372,8 @@ TEST_CASE("an MI300X of an older driver, and a Radeon with a real gpu_metrics") 
   CHECK(snapshot["devices"][0]["clock_mhz"] == 2105);
   CHECK(snapshot["devices"][0]["throttled_s"].is_null());
   CHECK(reason(snapshot, "devices.throttle") == "gpu_metrics 1.5 does not tell it");
-  CHECK(snapshot["sources"]["devices.memory_errors.corrected"].get<std::string>().rfind(
-            "ras/umc_err_count", 0) == 0);
+  CHECK(snapshot["sources"]["devices.memory_errors.corrected"] ==
+        "ras/gfx_err_count, ras/mmhub_err_count, ras/sdma_err_count, ras/umc_err_count");
   const Tree radeon("rx6900xt");
   const auto real = radeon.before({"0000:2d:00.0"});
   CHECK(real["devices"][0]["throttle"] == json::array());

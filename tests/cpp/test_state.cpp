@@ -215,6 +215,53 @@ TEST_CASE(
   CHECK(both_states(before, nullptr)["after"].is_null());
 }
 
+TEST_CASE("a link of NVIDIA's up to Hopper has three counters, and none while it is down") {
+  const Machine machine;
+  auto& nvml = fake();
+  nvml.links = 3;
+  nvml.links_down = 1;
+  for (unsigned link = 0; link < 3; ++link) {
+    nvml.link_counters[{0, link}] = link == 1 ? 7 : 0;
+    nvml.link_counters[{1, link}] = 0;
+    nvml.link_counters[{2, link}] = link == 2 ? 99 : 0;
+  }
+  const auto told = NodeState(machine.roots()).before(Machine::scope());
+  CHECK(told["devices"][0]["link_errors"] == json{{"nvlink-crc", json::object()},
+                                                  {"nvlink-recovery", json::object()},
+                                                  {"nvlink-replay", {{"1", 7}}}});
+  CHECK(told["devices"][0]["links"]["down"] == json{2});
+  nvml.link_counters.erase({1, 0});
+  nvml.link_counters.erase({1, 1});
+  const auto fewer = NodeState(machine.roots()).before(Machine::scope());
+  CHECK(fewer["devices"][0]["link_errors"].count("nvlink-recovery") == 0);
+  CHECK(reason(fewer, "devices.link_errors.nvlink-recovery") ==
+        "nvmlDeviceGetNvLinkErrorCounter: Not Supported");
+}
+
+TEST_CASE("a link of Blackwell has fields, also while it is down, and a field may be missing") {
+  const Machine machine;
+  auto& nvml = fake();
+  nvml.links = 2;
+  nvml.links_down = 1;
+  for (unsigned link = 0; link < 2; ++link) {
+    for (const unsigned field : {206U, 207U, 208U, 209U, 210U, 211U, 212U, 213U, 214U, 219U}) {
+      nvml.link_fields[{field, link}] = 0;
+    }
+  }
+  nvml.link_fields[{214, 1}] = 1;
+  nvml.link_fields[{213, 0}] = 4;
+  const auto told = NodeState(machine.roots()).before(Machine::scope());
+  const auto& errors = told["devices"][0]["link_errors"];
+  CHECK(errors["nvlink-recovery-failed"] == json{{"1", 1}});
+  CHECK(errors["nvlink-recovered"] == json{{"0", 4}});
+  CHECK(errors["nvlink-integrity"] == json::object());
+  CHECK(errors.count("nvlink-symbol") == 0);
+  CHECK(errors.count("nvlink-replay") == 0);
+  CHECK(reason(told, "devices.link_errors.nvlink-symbol") ==
+        "nvmlDeviceGetFieldValues does not tell field 221");
+  CHECK(told["sources"]["devices.link_errors"] == "nvmlDeviceGetFieldValues");
+}
+
 TEST_CASE("errors and functions that are missing are reasons, and the rest is read") {
   const Machine machine;
   auto& nvml = fake();

@@ -389,10 +389,30 @@ def test_state_after_a_run_has_what_changed_and_is_read_complete():
     assert after["host"] == factories.snapshot(load_1min=7.5)["host"]
 
 
+def test_errors_of_links_of_an_earlier_version_are_replays():
+    old = factories.device_state(0)
+    del old["link_errors"]
+    links = factories.links(errors={"4": 2})
+    changed = [{"index": 0, "links": factories.links(errors={"4": 9})}]
+    built = of_the_state(before_devices=[old | {"links": links}], after_devices=changed)
+    read = document.parse(json.dumps(built))["state"]
+    (before,), (after,) = read["before"]["devices"], read["after"]["devices"]
+    assert (before["links"], after["links"]) == (factories.links(), factories.links())
+    assert before["link_errors"] == {"nvlink-replay": {"4": 2}}
+    assert after["link_errors"] == {"nvlink-replay": {"4": 9}}
+    unknown = [{"index": 0, "links": factories.links(errors=None)}]
+    built = of_the_state(before_devices=[old | {"links": links}], after_devices=unknown)
+    (after,) = document.parse(json.dumps(built))["state"]["after"]["devices"]
+    assert after["link_errors"] is None
+
+
 @pytest.mark.parametrize("path", sorted(STATES.glob("*.json")), ids=lambda one: one.stem)
 def test_recorded_states_are_the_same_with_what_changed_alone(path):
     read = document.load(path)
     both = json.loads(path.read_text())["state"]
+    for device_state in (*both["before"]["devices"], *both["after"]["devices"]):
+        # Their version had replays as the only errors of links.
+        device_state["link_errors"] = {"nvlink-replay": device_state["links"].pop("errors")}
     assert read["state"] == both
     short = read | {"state": both | {"after": state.changes(both["before"], both["after"])}}
     assert len(json.dumps(short)) < len(json.dumps(read))

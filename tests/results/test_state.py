@@ -240,19 +240,67 @@ def test_counter_that_is_not_known_tells_nothing():
 
 
 def test_links_that_went_down_and_their_errors_are_named():
-    links = factories.links(down=[2], errors={"1": 2})
-    later = factories.links(down=[1, 2], errors={"0": 4, "1": 2})
-    built = document([device(0, links=links), device(1)], [device(0, links=later), device(1)])
+    errors = {"nvlink-replay": {"1": 2}, "nvlink-crc": {}}
+    more = {"nvlink-replay": {"0": 4, "1": 2}, "nvlink-crc": {"0": 1, "3": 2}}
+    before = device(0, links=factories.links(down=[2]), link_errors=errors)
+    after = device(0, links=factories.links(down=[1, 2]), link_errors=more)
+    built = document([before, device(1)], [after, device(1)])
     assert said(state.slowdowns(built)) == [
         "Device 0 (0000:41:00.0) lost link 1 meanwhile.",
-        "Device 0 (0000:41:00.0) had 4 new link errors on link 0 meanwhile.",
+        "Device 0 (0000:41:00.0) had 4 new NVLink replays on link 0 meanwhile.",
+        "Device 0 (0000:41:00.0) had 3 new NVLink CRC errors on links 0 and 3 meanwhile.",
     ]
 
 
+def test_link_counter_that_stands_is_no_cause():
+    standing = {"nvlink-replay": {"4": 12}, "xgmi-uncorrected": {"all": 3}}
+    before, after = ([device(0, link_errors=standing), device(1)] for _ in range(2))
+    assert not state.causes(document(before, after))
+
+
+def test_kind_of_link_error_that_only_one_snapshot_has_tells_nothing():
+    first, last = {"nvlink-replay": {}}, {"nvlink-replay": {}, "xgmi-uncorrected": {"all": 3}}
+    for before, after in ((first, last), (last, first), (None, last), (last, None)):
+        built = document(
+            [device(0, link_errors=before), device(1)], [device(0, link_errors=after), device(1)]
+        )
+        assert not state.causes(built)
+
+
+def test_one_counter_for_all_links_names_no_link():
+    before, after = ({"xgmi-corrected": {"all": number}} for number in (3, 10))
+    built = document(
+        [device(0, link_errors=before), device(1)], [device(0, link_errors=after), device(1)]
+    )
+    assert said(state.causes(built)) == [
+        "Device 0 (0000:41:00.0) had 7 new corrected xGMI errors meanwhile."
+    ]
+
+
+def test_counters_that_went_back_are_named():
+    before = device(0, link_errors={"nvlink-replay": {"4": 9}}, memory_errors={"corrected": 3})
+    after = device(0, link_errors={"nvlink-replay": {}}, memory_errors={"corrected": 1})
+    built = document([before, device(1)], [after, device(1)])
+    assert said(state.causes(built)) == [
+        "Counters of device 0 (0000:41:00.0) went back meanwhile (corrected memory error, NVLink "
+        "replay): its driver was loaded again or they were set back, and new errors may be missing."
+    ]
+    assert not state.slowdowns(built)
+
+
+def test_counter_of_a_link_that_went_down_did_not_go_back():
+    before = device(0, link_errors={"nvlink-replay": {"4": 9}})
+    after = device(0, link_errors={"nvlink-replay": {}}, links=factories.links(down=[4]))
+    built = document([before, device(1)], [after, device(1)])
+    assert said(state.causes(built)) == ["Device 0 (0000:41:00.0) lost link 4 meanwhile."]
+
+
 def test_errors_of_a_link_whose_counter_was_reset_are_not_told():
-    links = [factories.links(errors={"0": 9, "1": 2}), factories.links(errors={"0": 1, "1": 3})]
-    before, after = ([device(0, links=one), device(1)] for one in links)
-    [told] = state.errors(document(before, after), "link error")
+    replays = {"0": 9, "1": 2}, {"0": 1, "1": 3}
+    before, after = (
+        [device(0, link_errors={"nvlink-replay": each}), device(1)] for each in replays
+    )
+    [told] = state.link_errors(document(before, after))
     assert (told.number, told.links) == (1, (1,))
 
 

@@ -62,6 +62,23 @@ void read_package_link(const GpuMetrics& metrics, Reading& reading) {
   }
 }
 
+/// The words for the two counters of a block of links.
+struct LinkBlock {
+  const char* corrected;
+  const char* uncorrected;
+};
+
+/// The words for a block; empty for those of memory, caches and engines.
+std::optional<LinkBlock> link_block(const std::string& block) {
+  if (block == "xgmi_wafl") {
+    return LinkBlock{link_error::xgmi_corrected, link_error::xgmi_uncorrected};
+  }
+  if (block == "pcie_bif") {
+    return LinkBlock{link_error::bif_corrected, link_error::bif_uncorrected};
+  }
+  return std::nullopt;
+}
+
 /// Reads the files of one device into a reading.
 class Reader {
  public:
@@ -77,7 +94,7 @@ class Reader {
     read_clock_levels();
     read_number("busy_percent", "gpu_busy_percent");
     read_metrics();
-    read_memory_errors();
+    read_ras();
     read_number("pcie.replays", "pcie_replay_count");
     read_versions();
     read_amdgpu_modes(sys_, address_, reading_);
@@ -232,7 +249,7 @@ class Reader {
     for (unsigned i = 0; i < found->second.size(); ++i) {
       // Any other value is of a link that the device does not have.
       if (found->second[i] == kLinkUp) {
-        links.up(i);
+        links.up();
       } else if (found->second[i] == kLinkDown) {
         links.down(i);
       }
@@ -246,28 +263,38 @@ class Reader {
       links.set_speed(*width, static_cast<double>(*width * *speed) / 8);
     }
     reading_.set("links", links.json(), source);
-    reading_.lack("links.errors", "xgmi_error is reset by reading it, and not read");
   }
 
-  /// Of the memory, and of those of caches and engines. The driver adds what the hardware counted
-  /// to a sum since it was loaded, so that no reader takes anything from another.
-  void read_memory_errors() {
+  /// The counters of the blocks that the driver watches (RAS): whichever it has files of. The
+  /// driver adds what the hardware counted to a sum since it was loaded, so that no reader takes
+  /// anything from another.
+  void read_ras() {
+    LinkErrors of_links;
+    std::string link_sources;
     std::uint64_t corrected = 0;
     std::uint64_t uncorrected = 0;
     std::string sources;
     bool of_memory = false;
-    for (const std::string block : {"umc", "gfx", "sdma", "mmhub"}) {
-      for (const auto& name : {"ras/" + block + "_err_count", "ras/aca_" + block}) {
-        auto numbers = numbers_by_name(text(name));
-        if (numbers.count("ue") == 0 || numbers.count("ce") == 0) {
-          continue;
-        }
-        corrected += numbers["ce"];
-        uncorrected += numbers["ue"];
-        sources += (sources.empty() ? "" : ", ") + name;
-        of_memory = of_memory || block == "umc";
-        break;
+    for (const auto& [block, name] : ras_files()) {
+      const auto kinds = link_block(block);
+      const auto shown = text(name);
+      auto numbers = numbers_by_name(shown);
+      if (numbers.count("ue") == 0 || numbers.count("ce") == 0) {
+        const auto why = shown ? name + " is '" + *shown + "'" : name + " cannot be read";
+        reading_.lack(kinds ? std::string("link_errors.") + kinds->corrected : "memory_errors",
+                      why);
+        continue;
       }
+      if (kinds) {
+        of_links.add(kinds->corrected, LinkErrors::kAllLinks, numbers["ce"]);
+        of_links.add(kinds->uncorrected, LinkErrors::kAllLinks, numbers["ue"]);
+        link_sources += (link_sources.empty() ? "" : ", ") + name;
+        continue;
+      }
+      corrected += numbers["ce"];
+      uncorrected += numbers["ue"];
+      sources += (sources.empty() ? "" : ", ") + name;
+      of_memory = of_memory || block == "umc";
     }
     if (!sources.empty()) {
       reading_.set("memory_errors.corrected", corrected, sources);
@@ -276,12 +303,35 @@ class Reader {
     if (!of_memory) {
       reading_.lack("memory_errors", "no ras/umc_err_count: those of its memory are not known");
     }
+    reading_.set_link_errors(of_links, link_sources);
+    if (of_links.json().count(link_error::xgmi_uncorrected) == 0) {
+      reading_.lack(
+          std::string("link_errors.") + link_error::xgmi_corrected,
+          "no ras/xgmi_wafl_err_count: the driver has none where xGMI joins the device to "
+          "the CPU, too; xgmi_error is reset by reading it, and not read");
+    }
     unsigned long long mask = 0;
     const auto features = text("ras/features");
     if (features && std::sscanf(features->c_str(), "feature mask: %llx", &mask) == 1 &&
         (mask & 1) != 0) {
       reading_.set("ecc", true, "ras/features");
     }
+  }
+
+  /// By block the file of its counters. A block may have two files of the same counters.
+  [[nodiscard]] std::map<std::string, std::string> ras_files() const {
+    const std::string opening = "aca_";
+    const std::string ending = "_err_count";
+    std::map<std::string, std::string> files;
+    for (const auto& name : names_in(folder_ / "ras")) {
+      const auto stem = name.size() - std::min(name.size(), ending.size());
+      if (name.substr(stem) == ending) {
+        files[name.substr(0, stem)] = "ras/" + name;
+      } else if (name.rfind(opening, 0) == 0) {
+        files.emplace(name.substr(opening.size()), "ras/" + name);
+      }
+    }
+    return files;
   }
 
   void read_versions() {

@@ -42,6 +42,7 @@ const Reading::Members& state_members() {
         {"gt_per_s_max", nullptr},
         {"replays", nullptr}}},
       {"links", nullptr},
+      {"link_errors", nullptr},
       {"vbios", nullptr},
       {"firmware", nullptr},
       {"compute_partition", nullptr},
@@ -64,17 +65,15 @@ std::string named(const std::string& noun, const std::vector<std::string>& names
 
 }  // namespace
 
-void LinkReading::up(unsigned link, std::optional<std::uint64_t> errors) {
-  ++number_;
-  counted_ = counted_ || errors;
-  if (errors && *errors > 0) {
-    errors_[link] = *errors;
-  }
-}
+void LinkReading::up() { ++number_; }
 
 void LinkReading::down(unsigned link) {
   ++number_;
   down_.push_back(link);
+}
+
+bool LinkReading::is_down(unsigned link) const {
+  return std::find(down_.begin(), down_.end(), link) != down_.end();
 }
 
 void LinkReading::set_speed(std::optional<std::uint64_t> width, std::optional<double> gb_per_s) {
@@ -84,18 +83,20 @@ void LinkReading::set_speed(std::optional<std::uint64_t> width, std::optional<do
 
 nlohmann::json LinkReading::json() const {
   const bool any_up = down_.size() < number_;
-  nlohmann::json errors;
-  if (counted_) {
-    errors = nlohmann::json::object();
-    for (const auto& [link, count] : errors_) {
-      errors[std::to_string(link)] = count;
-    }
-  }
   return {{"number", number_},
           {"down", down_},
           {"width", any_up && width_ ? nlohmann::json(*width_) : nlohmann::json()},
-          {"gb_per_s", any_up && gb_per_s_ ? nlohmann::json(*gb_per_s_) : nlohmann::json()},
-          {"errors", errors}};
+          {"gb_per_s", any_up && gb_per_s_ ? nlohmann::json(*gb_per_s_) : nlohmann::json()}};
+}
+
+void LinkErrors::add(const char* kind, const std::string& link, std::uint64_t count) {
+  auto& links = kinds_[kind];
+  if (links.is_null()) {
+    links = nlohmann::json::object();
+  }
+  if (count > 0) {
+    links[link] = count;
+  }
 }
 
 Reading::Reading(const Members& members) : members_(members) {
@@ -145,6 +146,21 @@ void DeviceReading::list(std::vector<DriverProcess> processes, const std::string
   processes_ = std::move(processes);
   processes_of_host_ = of_host;
   sources_["processes"] = source;
+}
+
+void DeviceReading::set_link_errors(const LinkErrors& errors, const std::string& source) {
+  if (errors.empty()) {
+    return;
+  }
+  auto all = values().at("link_errors");
+  auto sources = source;
+  if (all.is_null()) {
+    all = json::object();
+  } else {
+    sources = sources_.at("link_errors") + ", " + source;
+  }
+  all.update(errors.json());
+  set("link_errors", all, sources);
 }
 
 void Provenance::add(const Reading& reading, const std::string& name) {

@@ -30,22 +30,39 @@ struct Residency {
 /// The links of a device to others, as a driver lists them.
 class LinkReading {
  public:
-  void up(unsigned link, std::optional<std::uint64_t> errors = {});
+  void up();
   void down(unsigned link);
   /// Lanes and GB/s of the active links.
   void set_speed(std::optional<std::uint64_t> width, std::optional<double> gb_per_s);
 
   [[nodiscard]] bool empty() const { return number_ == 0; }
+  [[nodiscard]] unsigned number() const { return number_; }
+  [[nodiscard]] bool is_down(unsigned link) const;
   /// The member `links`.
   [[nodiscard]] nlohmann::json json() const;
 
  private:
   unsigned number_ = 0;
   std::vector<unsigned> down_;
-  bool counted_ = false;
-  std::map<unsigned, std::uint64_t> errors_;
   std::optional<std::uint64_t> width_;
   std::optional<double> gb_per_s_;
+};
+
+/// The errors that a driver counts of the links of a device.
+class LinkErrors {
+ public:
+  /// Where a driver has one counter for all links.
+  static constexpr const char* kAllLinks = "all";
+
+  /// Adds a counter; `kind` is a word of the vocabulary (link_error).
+  void add(const char* kind, const std::string& link, std::uint64_t count);
+
+  [[nodiscard]] bool empty() const { return kinds_.empty(); }
+  /// The member `link_errors`: a counter that is 0 is left out, its kind is not.
+  [[nodiscard]] const nlohmann::json& json() const { return kinds_; }
+
+ private:
+  nlohmann::json kinds_ = nlohmann::json::object();
 };
 
 /// Members of a JSON object as a driver tells them, with the source of each, and the reason for
@@ -93,6 +110,9 @@ class DeviceReading : public Reading {
     return processes_;
   }
   [[nodiscard]] bool processes_of_host() const { return processes_of_host_; }
+
+  /// Sets the errors of links of one source beside those of others.
+  void set_link_errors(const LinkErrors& errors, const std::string& source);
 
   std::optional<Residency> residency{};
 

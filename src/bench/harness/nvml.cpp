@@ -29,7 +29,6 @@ constexpr int kSensorOfGpu = 0;
 constexpr int kCorrected = 0;
 constexpr int kUncorrected = 1;
 constexpr int kSinceDriverLoaded = 0;
-constexpr int kReplays = 0;
 constexpr unsigned kMostLinks = 36;
 constexpr int kEndIsDevice = 0;
 constexpr int kEndIsSwitch = 2;
@@ -91,6 +90,30 @@ constexpr unsigned kThrottledByHeatSoftware = 269;
 constexpr unsigned kThrottledByHeatHardware = 270;
 constexpr unsigned kThrottledByPowerBrake = 271;
 constexpr const char* kFields = "nvmlDeviceGetFieldValues";
+
+/// What NVML counts of one link: the word of the vocabulary, and NVML's number of the counter.
+struct LinkCounter {
+  const char* kind;
+  unsigned number;
+};
+
+/// Of nvmlDeviceGetNvLinkErrorCounter, which NVLink has up to its fourth generation (Hopper).
+constexpr std::array<LinkCounter, 3> kLinkCounters{{{link_error::nvlink_replay, 0},
+                                                    {link_error::nvlink_recovery, 1},
+                                                    {link_error::nvlink_crc, 2}}};
+
+/// Fields of the fifth generation (Blackwell), by link.
+constexpr std::array<LinkCounter, 11> kLinkFields{{{link_error::nvlink_malformed, 206},
+                                                   {link_error::nvlink_overrun, 207},
+                                                   {link_error::nvlink_received, 208},
+                                                   {link_error::nvlink_remote, 209},
+                                                   {link_error::nvlink_general, 210},
+                                                   {link_error::nvlink_integrity, 211},
+                                                   {link_error::nvlink_discard, 212},
+                                                   {link_error::nvlink_recovered, 213},
+                                                   {link_error::nvlink_recovery_failed, 214},
+                                                   {link_error::nvlink_effective, 219},
+                                                   {link_error::nvlink_symbol, 221}}};
 
 /// The members of a set of bits.
 std::vector<int> members_of(const std::array<unsigned long, kSetWords>& set) {
@@ -311,18 +334,9 @@ void Nvml::read_links(void* device, DeviceReading& reading) const {
       break;  // past the last one, too
     }
     if (up == 0) {
-      links.down(link);  // what it counts are the values of another time
-      continue;
-    }
-    // Replays alone: each kind takes half a millisecond for each link, and what is received
-    // wrong is sent again.
-    unsigned long long replays = 0;
-    if (const auto none =
-            call("nvmlDeviceGetNvLinkErrorCounter", device, link, kReplays, &replays)) {
-      reading.lack("links.errors", *none);
-      links.up(link);
+      links.down(link);
     } else {
-      links.up(link, replays);
+      links.up();
     }
   }
   if (links.empty()) {
@@ -341,6 +355,66 @@ void Nvml::read_links(void* device, DeviceReading& reading) const {
   }
   reading.lack("links.width", "NVML does not tell it");
   reading.set("links", links.json(), "nvmlDeviceGetNvLinkState");
+  read_link_errors(device, links, reading);
+}
+
+void Nvml::read_link_errors(void* device, const LinkReading& links, DeviceReading& reading) const {
+  const auto* function = "nvmlDeviceGetNvLinkErrorCounter";
+  LinkErrors errors;
+  std::map<const char*, std::string> reasons;
+  for (unsigned link = 0; link < links.number(); ++link) {
+    if (links.is_down(link)) {
+      continue;  // what it counts are the values of another time
+    }
+    for (const auto& counter : kLinkCounters) {
+      unsigned long long count = 0;
+      const auto wrong = call(function, device, link, static_cast<int>(counter.number), &count);
+      if (wrong) {
+        reasons.emplace(counter.kind, *wrong);
+      } else {
+        errors.add(counter.kind, std::to_string(link), count);
+      }
+    }
+  }
+  reading.set_link_errors(errors, function);
+  if (errors.empty()) {
+    read_link_error_fields(device, links, reading);
+    return;
+  }
+  for (const auto& [kind, why] : reasons) {
+    reading.lack(std::string("link_errors.") + kind, why);
+  }
+}
+
+void Nvml::read_link_error_fields(void* device, const LinkReading& links,
+                                  DeviceReading& reading) const {
+  std::vector<FieldValue> fields;
+  for (unsigned link = 0; link < links.number(); ++link) {
+    // Also of one that is down: it counts by what it went down.
+    for (const auto& counter : kLinkFields) {
+      FieldValue field{};
+      field.field = counter.number;
+      field.scope = link;
+      fields.push_back(field);
+    }
+  }
+  if (const auto wrong = call(kFields, device, static_cast<int>(fields.size()), fields.data())) {
+    reading.lack("link_errors", *wrong);
+    return;
+  }
+  LinkErrors errors;
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    const auto& counter = kLinkFields.at(i % kLinkFields.size());
+    const auto& field = fields.at(i);
+    if (field.status == kSuccess) {
+      errors.add(counter.kind, std::to_string(field.scope),
+                 static_cast<std::uint64_t>(number_of(field)));
+    } else {
+      reading.lack(std::string("link_errors.") + counter.kind,
+                   std::string(kFields) + " does not tell field " + std::to_string(field.field));
+    }
+  }
+  reading.set_link_errors(errors, kFields);
 }
 
 void Nvml::read_processes(void* device, DeviceReading& reading) const {

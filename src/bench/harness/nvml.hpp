@@ -72,6 +72,8 @@ class Nvml {
   void read_modes(void* device, DeviceReading& reading) const;
   void read_versions(void* device, DeviceReading& reading) const;
   void read_links(void* device, DeviceReading& reading) const;
+  void read_link_errors(void* device, const LinkReading& links, DeviceReading& reading) const;
+  void read_link_error_fields(void* device, const LinkReading& links, DeviceReading& reading) const;
   void read_processes(void* device, DeviceReading& reading) const;
 
   void* library_ = nullptr;

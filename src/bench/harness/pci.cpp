@@ -6,11 +6,13 @@
 #include <array>
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <filesystem>
 #include <map>
 #include <tuple>
 
 #include "harness/nvml.hpp"
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck {
 namespace {
@@ -113,6 +115,28 @@ void read_host_link(const std::string& folder, Reading& reading) {
       reading.set(item, value, name);
     }
   }
+}
+
+void read_host_link_errors(const std::string& folder, DeviceReading& reading) {
+  LinkErrors errors;
+  std::string sources;
+  for (const auto& [kind, name, total] :
+       {std::tuple(link_error::aer_corrected, "aer_dev_correctable", "TOTAL_ERR_COR"),
+        std::tuple(link_error::aer_nonfatal, "aer_dev_nonfatal", "TOTAL_ERR_NONFATAL"),
+        std::tuple(link_error::aer_fatal, "aer_dev_fatal", "TOTAL_ERR_FATAL")}) {
+    const auto text = file_text(folder + "/" + name).value_or("");
+    const auto place = text.find(total);
+    unsigned long long count = 0;
+    if (place == std::string::npos ||
+        std::sscanf(text.c_str() + place + std::strlen(total), "%llu", &count) != 1) {
+      reading.lack(std::string("link_errors.") + kind,
+                   "no " + std::string(total) + " in " + name + " of the device in /sys");
+      continue;
+    }
+    errors.add(kind, LinkErrors::kAllLinks, count);
+    sources += (sources.empty() ? "" : ", ") + std::string(name);
+  }
+  reading.set_link_errors(errors, sources);
 }
 
 json pci_functions(const std::string& sys, const Nvml* nvml) {

@@ -27,4 +27,7 @@ std::string pci_number(unsigned vendor, unsigned device);
 /// have in their folder.
 void read_host_link(const std::string& folder, Reading& reading);
 
+/// The errors of the link to the host that the device itself reports (AER).
+void read_host_link_errors(const std::string& folder, DeviceReading& reading);
+
 }  // namespace fabricheck

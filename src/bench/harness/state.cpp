@@ -196,9 +196,11 @@ std::vector<DeviceReading> NodeState::read_devices() const {
       const auto vendor = file_text(folder + "/vendor");
       if (vendor == kAmd) {
         read_host_link(folder, reading);
+        read_host_link_errors(folder, reading);
         read_amdgpu(roots_.sys, address, reading);
       } else if (nvml_ != nullptr && (vendor == kNvidia || !vendor)) {
         read_host_link(folder, reading);
+        read_host_link_errors(folder, reading);
         nvml_->read(address, reading);
       } else {
         reading.lack("", vendor ? "its vendor is " + *vendor : "no file vendor of it in /sys");

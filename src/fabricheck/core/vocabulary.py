@@ -310,6 +310,77 @@ Concern = Literal["launches", "engines", "peer-engines", "devices"]
 #: Why a device runs below its clock.
 Throttle = Literal["power", "thermal", "hardware", "other"]
 
+#: What a driver counts of the links of a device.
+LinkError = Literal[
+    "xgmi-corrected",
+    "xgmi-uncorrected",
+    "bif-corrected",
+    "bif-uncorrected",
+    "aer-corrected",
+    "aer-nonfatal",
+    "aer-fatal",
+    "nvlink-replay",
+    "nvlink-recovery",
+    "nvlink-crc",
+    "nvlink-recovered",
+    "nvlink-recovery-failed",
+    "nvlink-symbol",
+    "nvlink-effective",
+    "nvlink-malformed",
+    "nvlink-overrun",
+    "nvlink-received",
+    "nvlink-remote",
+    "nvlink-general",
+    "nvlink-integrity",
+    "nvlink-discard",
+]
+LINK_ERROR_NOUNS: Mapping[str, str] = {
+    "xgmi-corrected": "corrected xGMI error",
+    "xgmi-uncorrected": "uncorrected xGMI error",
+    "bif-corrected": "corrected PCIe interface error",
+    "bif-uncorrected": "uncorrected PCIe interface error",
+    "aer-corrected": "corrected AER error",
+    "aer-nonfatal": "non-fatal AER error",
+    "aer-fatal": "fatal AER error",
+    "nvlink-replay": "NVLink replay",
+    "nvlink-recovery": "NVLink recovery event",
+    "nvlink-crc": "NVLink CRC error",
+    "nvlink-recovered": "successful NVLink recovery event",
+    "nvlink-recovery-failed": "failed NVLink recovery event",
+    "nvlink-symbol": "NVLink symbol error",
+    "nvlink-effective": "effective NVLink error",
+    "nvlink-malformed": "malformed NVLink packet",
+    "nvlink-overrun": "NVLink buffer overrun",
+    "nvlink-received": "faulty NVLink packet",
+    "nvlink-remote": "remote NVLink error",
+    "nvlink-general": "general NVLink error",
+    "nvlink-integrity": "local NVLink integrity error",
+    "nvlink-discard": "discarded NVLink packet",
+}
+LINK_ERROR_WEIGHS: Mapping[str, str] = {
+    "xgmi-corrected": "corrected",
+    "xgmi-uncorrected": "uncorrected",
+    "bif-corrected": "corrected",
+    "bif-uncorrected": "uncorrected",
+    "aer-corrected": "corrected",
+    "aer-nonfatal": "unclear",
+    "aer-fatal": "uncorrected",
+    "nvlink-replay": "corrected",
+    "nvlink-recovery": "corrected",
+    "nvlink-crc": "corrected",
+    "nvlink-recovered": "corrected",
+    "nvlink-recovery-failed": "uncorrected",
+    "nvlink-symbol": "corrected",
+    "nvlink-effective": "unclear",
+    "nvlink-malformed": "unclear",
+    "nvlink-overrun": "unclear",
+    "nvlink-received": "unclear",
+    "nvlink-remote": "unclear",
+    "nvlink-general": "unclear",
+    "nvlink-integrity": "unclear",
+    "nvlink-discard": "unclear",
+}
+
 #: What a line of a log says of a device.
 LogKind = Literal["hardware", "unclear"]
 

@@ -126,8 +126,8 @@ def _check_version(value: Any, path: Path | str) -> None:
 
 
 def _renew(value: dict[str, Any]) -> None:
-    """Replace what documents up to version 0.2 have: a status that told no errors apart, and the
-    number of devices in the name of the node model.
+    """Replace what documents of earlier versions have: a status that told no errors apart, the
+    number of devices in the name of the node model, and replays as the only errors of links.
     """
     outcome, options = value.get("outcome"), value.get("options")
     if isinstance(outcome, dict) and outcome.get("status") == "runtime-error":
@@ -135,6 +135,21 @@ def _renew(value: dict[str, Any]) -> None:
     part = _PART.fullmatch(str(options.get("node"))) if isinstance(options, dict) else None
     if part:
         value["options"] |= {"node": part["name"], "devices": int(part["devices"])}
+    for device_state in _device_states(value.get("state")):
+        links = device_state.get("links")
+        if isinstance(links, dict) and "errors" in links:
+            replays = links.pop("errors")
+            device_state["link_errors"] = None if replays is None else {"nvlink-replay": replays}
+
+
+def _device_states(state: object) -> Iterator[dict[str, Any]]:
+    """Yield the states of devices of a document that is not validated yet."""
+    for side in ("before", "after"):
+        snapshot = state.get(side) if isinstance(state, dict) else None
+        devices = snapshot.get("devices") if isinstance(snapshot, dict) else None
+        for device_state in devices if isinstance(devices, list) else ():
+            if isinstance(device_state, dict):
+                yield device_state
 
 
 def _place_in_document(error: jsonschema_rs.ValidationError) -> list[tuple[bool, str, int]]:

@@ -24,6 +24,7 @@ from fabricheck.core.vocabulary import (
     Distance,
     Engine,
     Experiment,
+    LinkError,
     Loads,
     LogKind,
     Memory,
@@ -783,11 +784,6 @@ class Links(TypedDict):
     gb_per_s: Annotated[
         NonNegativeFloat | None, "the least rate of those that are up, in one direction"
     ]
-    errors: Annotated[
-        dict[str, PositiveInt] | None,
-        "by the number of a link its errors, as the driver counts them; those without "
-        "any are left out",
-    ]
 
 
 class DeviceProcess(TypedDict):
@@ -825,6 +821,14 @@ class DeviceState(TypedDict):
     ]
     pcie: Pcie | None
     links: Annotated[Links | None, "the links to other devices: NVLink, or xGMI"]
+    link_errors: NotRequired[
+        Annotated[
+            dict[LinkError, dict[str, PositiveInt]] | None,
+            "counters of the errors of its links, to other devices and to the host, by kind, "
+            "and by the number of the link (all: the driver has one counter for all links); "
+            "counters that are 0 are left out",
+        ]
+    ]
     vbios: Annotated[Text | None, "the version of its VBIOS"]
     firmware: Annotated[dict[str, str] | None, "versions by name"]
     compute_partition: Annotated[

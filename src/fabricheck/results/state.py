@@ -11,14 +11,20 @@ import math
 import operator
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from enum import Flag, auto
 from itertools import chain
-from typing import Any, ClassVar, Protocol, TypeVar, cast
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, cast
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import cut, enumerated, listed, numbered
 from fabricheck.core.text import capitalized, count, printable, printable_line
-from fabricheck.core.vocabulary import LogKind, Throttle
+from fabricheck.core.vocabulary import (
+    LINK_ERROR_NOUNS,
+    LINK_ERROR_WEIGHS,
+    LogKind,
+    Throttle,
+)
 from fabricheck.results import log_lines
 from fabricheck.results.model import (
     BusyProcess,
@@ -47,6 +53,17 @@ STOLEN_LEAST_S = 0.05
 
 #: The share of a run in which a device may be throttled: less does not change a median.
 THROTTLED_SHARE = 0.01
+
+#: What new errors of a kind mean: an uncorrected one names hardware, a corrected one cost time at
+#: most, and of others it is not known.
+Weight = Literal["corrected", "uncorrected", "unclear"]
+
+_WEIGHS: Mapping[str, Weight] = {
+    "uncorrected memory error": "uncorrected",
+    "corrected memory error": "corrected",
+    "PCIe replay": "corrected",
+    **{noun: cast(Weight, LINK_ERROR_WEIGHS[kind]) for kind, noun in LINK_ERROR_NOUNS.items()},
+}
 
 #: The vendor of the devices that a runtime lists; others list no devices of PCI.
 VENDOR_OF_RUNTIME = {"rocm": "0x1002", "cuda": "0x10de"}
@@ -275,27 +292,58 @@ class Errors(Cause):
     """Errors of a device, or of host memory, counted during the run.
 
     device: the device, or ``memory controller mc8 (MI200)``. what: ``uncorrected memory error``,
-    ``corrected memory error``, ``PCIe replay``, ``link error``. links: the links that had them.
+    ``corrected memory error``, ``PCIe replay``, or a noun of `LINK_ERROR_NOUNS`. links: the links
+    that had them, where the driver tells. between: whether no program of the session ran then.
     """
 
-    SAME = ("device", "what")
+    SAME = ("device", "what", "between")
 
     device: NamedDevice | str
     what: str
     number: int
     links: tuple[int, ...] = ()
+    between: bool = False
+
+    @property
+    def weighs(self) -> Weight:
+        """What new errors of this kind mean."""
+        return _WEIGHS[self.what]
+
+    @property
+    def of_links(self) -> bool:
+        """Whether they are of links, whose errors the vocabulary lists."""
+        return self.what in LINK_ERROR_NOUNS.values()
 
     def clause(self, address: bool = True) -> str:
         """Return ``device 3 (...) had 2 new uncorrected memory errors meanwhile``."""
         on = f" on {numbered('link', self.links)}" if self.links else ""
         errors = count(self.number, f"new {self.what}")
         who = self.device if isinstance(self.device, str) else self.device.text(address)
-        return f"{who} had {errors}{on} meanwhile"
+        return f"{who} had {errors}{on} {'between programs' if self.between else 'meanwhile'}"
 
     def with_(self, other: Errors) -> Errors:
         """Add both."""
         links = tuple(sorted({*self.links, *other.links}))
         return replace(self, number=self.number + other.number, links=links)
+
+
+@dataclass(frozen=True)
+class CountersBack(Cause):
+    """A device whose counters of errors are lower after the run than before it."""
+
+    device: NamedDevice
+    whats: tuple[str, ...]
+
+    def clause(self, address: bool = True) -> str:
+        """Return ``counters of device 3 (...) went back meanwhile (PCIe replay): ...``."""
+        return (
+            f"counters of {self.device.text(address)} went back meanwhile ({listed(self.whats)}): "
+            "its driver was loaded again or they were set back, and new errors may be missing"
+        )
+
+    def with_(self, other: CountersBack) -> CountersBack:
+        """Combine what is counted."""
+        return replace(self, whats=tuple(dict.fromkeys((*self.whats, *other.whats))))
 
 
 @dataclass(frozen=True)
@@ -478,40 +526,134 @@ def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, floa
     return {why: rise for why, rise in rises.items() if rise}
 
 
-#: By what is counted the item of a device's state that has the counter, and the counter.
-_COUNTERS = {
-    "uncorrected memory error": ("memory_errors", "uncorrected"),
-    "corrected memory error": ("memory_errors", "corrected"),
-    "PCIe replay": ("pcie", "replays"),
-    "link error": ("links", "errors"),
-}
-
-
 def errors(document: ResultDocument, what: str, devices: Devices = None) -> list[Errors]:
-    """Return the errors that were counted during the run.
+    """Return the errors of one kind that were counted during the run.
 
     :param what: one of those in `Errors`.
     """
-    item, counter = _COUNTERS[what]
-    counted: list[tuple[NamedDevice | str, Any, Any]] = [
-        (_named(document, index), before, after)
-        for index, before, after in _changed(document, devices, item)
+    found = [
+        new
+        for index, before, after in _pairs(document, devices)
+        if after is not None
+        for new in _new_errors(_named(document, index), before, after)
+        if new.what == what
     ]
-    if item == "memory_errors" and devices is None:
+    if what in _MEMORY_ERRORS and devices is None:
         # Memory of a device joined to the CPU may be reported as host memory.
-        counted += _controllers(document)
-    found = []
-    for who, before, after in counted:
-        was, now = before[counter], after[counter]
-        if was is None or now is None:
-            continue
-        if not isinstance(now, dict):
-            was, now = {"": was}, {"": now}
-        rises = {link: int(_rise(was.get(link, 0), number)) for link, number in now.items()}
-        links = tuple(sorted(int(link) for link, rise in rises.items() if rise and link))
-        if any(rises.values()):
-            found.append(Errors(who, what, sum(rises.values()), links))
+        counter = _MEMORY_ERRORS[what]
+        for name, first, last in _controllers(document):
+            rise = int(_rise(first[counter], last[counter]))
+            if rise:
+                found.append(Errors(name, what, rise))
     return found
+
+
+def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
+    """Return the errors of links, to devices and to the host, that were counted during the run."""
+    return [
+        new
+        for index, before, after in _pairs(document, devices)
+        if after is not None
+        for new in _new_errors(_named(document, index), before, after)
+        if new.of_links
+    ]
+
+
+def counters_back(document: ResultDocument, devices: Devices = None) -> list[CountersBack]:
+    """Return the devices of which a counter of errors went back during the run."""
+    found = []
+    for index, before, after in _pairs(document, devices):
+        lower = _lower(before, after) if after is not None else []
+        if lower:
+            found.append(CountersBack(_named(document, index), tuple(lower)))
+    return found
+
+
+def errors_between(documents: Iterable[ResultDocument]) -> list[Errors]:
+    """Return the new errors of devices while none of a session's programs ran on their host."""
+    found = []
+    last: dict[tuple[str, str | int], DeviceState] = {}
+    running = 0
+    for _, document, snapshot, when in sorted(_moments(documents), key=lambda moment: moment[0]):
+        host = node_name(document["host"])
+        for device_state in snapshot["devices"]:
+            named = _named(document, device_state["index"])
+            key = (host, named.pci_address or named.index)
+            if when is When.BEFORE and running == 0 and key in last:
+                found += [
+                    replace(new, between=True)
+                    for new in _new_errors(named, last[key], device_state)
+                ]
+            last[key] = device_state
+        # A program that was killed has no end: what came then is between programs.
+        if document["state"]["after"] is not None:
+            running += 1 if when is When.BEFORE else -1
+    return merged(found)
+
+
+def _moments(
+    documents: Iterable[ResultDocument],
+) -> Iterator[tuple[datetime, ResultDocument, Snapshot, When]]:
+    for document in documents:
+        for snapshot, when in _snapshots(document):
+            yield datetime.fromisoformat(snapshot["at"]), document, snapshot, when
+
+
+#: By what is counted the member of `memory_errors`.
+_MEMORY_ERRORS = {
+    "uncorrected memory error": "uncorrected",
+    "corrected memory error": "corrected",
+}
+
+#: What is counted of a device, and not of one of its links, is counted under this.
+_OF_DEVICE = ""
+
+
+def _counters(device_state: DeviceState) -> dict[str, Mapping[str, int]]:
+    """Return by what is counted the counters of a device by link; those that its driver tells."""
+    found: dict[str, Mapping[str, int]] = {}
+    memory: Mapping[str, Any] = device_state["memory_errors"] or {}
+    for what, member in _MEMORY_ERRORS.items():
+        number = memory.get(member)
+        if number is not None:
+            found[what] = {_OF_DEVICE: number}
+    pcie = device_state["pcie"]
+    if pcie is not None and pcie["replays"] is not None:
+        found["PCIe replay"] = {_OF_DEVICE: pcie["replays"]}
+    for kind, by_link in (device_state.get("link_errors") or {}).items():
+        found[LINK_ERROR_NOUNS[kind]] = by_link
+    return found
+
+
+def _new_errors(named: NamedDevice, before: DeviceState, after: DeviceState) -> Iterator[Errors]:
+    """Yield what a device counted between two states, by counters that both have."""
+    first = _counters(before)
+    for what, numbers in _counters(after).items():
+        if what not in first:
+            continue
+        rises = {
+            link: int(_rise(first[what].get(link, 0), number)) for link, number in numbers.items()
+        }
+        links = tuple(sorted(int(link) for link, rise in rises.items() if rise and link.isdigit()))
+        number = sum(rises.values())
+        if number:
+            yield Errors(named, what, number, links)
+
+
+def _lower(before: DeviceState, after: DeviceState) -> list[str]:
+    """Return what a device counted less of after than before."""
+    first, last = _counters(before), _counters(after)
+    links = after["links"]
+    down = {str(link) for link in links["down"]} if links is not None else set()
+    lower = []
+    for what, numbers in first.items():
+        if what not in last:
+            continue
+        # The counters of a link that is down may not be read.
+        compared = [link for link in numbers if link not in down]
+        if any(last[what].get(link, 0) < numbers[link] for link in compared):
+            lower.append(what)
+    return lower
 
 
 def _controllers(document: ResultDocument) -> list[tuple[str, Any, Any]]:
@@ -657,7 +799,7 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
             for index, before, after in _changed(document, devices, "links")
             if (down := tuple(link for link in after["down"] if link not in before["down"]))
         ),
-        *errors(document, "link error", devices),
+        *link_errors(document, devices),
         *errors(document, "PCIe replay", devices),
         *errors(document, "corrected memory error", devices),
     ]
@@ -672,8 +814,15 @@ def merged(causes: Iterable[_Self]) -> list[_Self]:
 
 
 def causes(document: ResultDocument, devices: Devices = None) -> list[Cause]:
-    """Return everything that can explain a value: the devices' states and other processes."""
-    return [*slowdowns(document, devices), *disturbances(document, devices)]
+    """Return everything that can explain a value: the devices' states and other processes.
+
+    Also that counters went back, so that they may not tell everything.
+    """
+    return [
+        *slowdowns(document, devices),
+        *disturbances(document, devices),
+        *counters_back(document, devices),
+    ]
 
 
 def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:

@@ -25,6 +25,7 @@ from fabricheck.core.vocabulary import (
     ENV_ENGINES,
     ENV_PEER_ENGINES,
     Clock,
+    LinkError,
 )
 from fabricheck.node import NodeModel, products
 from fabricheck.results.entry import Entry
@@ -747,6 +748,19 @@ def _processes(found: Sequence[DeviceProcess | BusyProcess] | None) -> str | Non
     return listed(each) or "none"
 
 
+def _link_errors(kinds: Mapping[LinkError, Mapping[str, int]] | None) -> int | None:
+    return None if kinds is None else sum(sum(links.values()) for links in kinds.values())
+
+
+def _link_errors_by_kind(kinds: Mapping[LinkError, Mapping[str, int]] | None) -> str | None:
+    if kinds is None:
+        return None
+    each = (
+        f"{kind} {link} {number}" for kind, links in kinds.items() for link, number in links.items()
+    )
+    return listed(each) or "none"
+
+
 #: Columns that sum up members of a device, and of the host: type, meaning, and the value.
 _OF_DEVICE: Mapping[str, tuple[Type, str, Callable[[DeviceState], Any]]] = {
     "throttle": (
@@ -788,12 +802,13 @@ _OF_DEVICE: Mapping[str, tuple[Type, str, Callable[[DeviceState], Any]]] = {
     ),
     "link_errors": (
         "integer",
-        "a counter of the errors of these links",
-        lambda device_state: (
-            None
-            if device_state["links"] is None or device_state["links"]["errors"] is None
-            else sum(device_state["links"]["errors"].values())
-        ),
+        "a counter of the errors of its links, all kinds together",
+        lambda device_state: _link_errors(device_state.get("link_errors")),
+    ),
+    "link_errors_by_kind": (
+        "text",
+        "the counters that are not 0: kind link count, ...",
+        lambda device_state: _link_errors_by_kind(device_state.get("link_errors")),
     ),
     "firmware": (
         "text",
