@@ -130,6 +130,14 @@ def replays(folder: Path) -> Said:
     return changed_counters(folder, made.kept_on_gpus(), pcie=pcie)
 
 
+def link_errors(folder: Path, kind: str, link: str) -> Said:
+    """Two new errors of a link, of which it had 12, in a run that passed."""
+    standing = factories.device_state(0, link_errors={kind: {link: 12}})
+    before = [standing, factories.device_state(1)]
+    after = [standing | {"link_errors": {kind: {link: 14}}}, before[1]]
+    return missed_on(factories.state(before, after), folder, made.kept_on_gpus())
+
+
 def topology(folder: Path, told: dict[str, Any]) -> Said:
     """What the drivers tell of a node, recorded and judged as the check does."""
     programs = inventories.programs(folder, told)

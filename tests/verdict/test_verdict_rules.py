@@ -27,6 +27,8 @@ AT_TIMES = factories.series([9.8, *[7.0] * 9])
 
 USED = factories.device_state(processes=[factories.process()])
 BROKEN = factories.device_state(memory_errors={"corrected": 0, "uncorrected": 2})
+LINKED = factories.device_state(link_errors={"nvlink-recovery-failed": {}})
+RECOVERY_FAILED = LINKED | {"link_errors": {"nvlink-recovery-failed": {"3": 1}}}
 
 LANES = {"width": 8, "width_max": 16, "width_max_port": 16}
 NARROW = factories.device_state(pcie=LANES | {"gt_per_s": 16.0, "gt_per_s_max": 16.0, "replays": 0})
@@ -74,6 +76,11 @@ OF_A_CHECK = {
         {},
         factories.on_h200(state=factories.state([factories.device_state()], [BROKEN])),
         "Device 0 (0000:41:00.0) had 2 new uncorrected memory errors meanwhile.",
+    ),
+    "link-errors": (
+        {},
+        factories.on_h200(state=factories.state([LINKED], [RECOVERY_FAILED])),
+        "Device 0 (0000:41:00.0) had 1 new failed NVLink recovery event on link 3 meanwhile.",
     ),
     "device-in-use": (
         made.missed(),

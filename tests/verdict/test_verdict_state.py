@@ -243,3 +243,103 @@ def test_new_uncorrected_errors_are_of_the_hardware_however_the_check_ended(tmp_
     again = made.write(tmp_path / "c", [(made.good(), document(state()))],
                        start=factories.SESSION_START + 3)  # fmt: skip
     assert made.judge(tmp_path / "a", again)["node1"].status == "HW-FAIL"
+
+
+def linked(before, after, at=0):
+    """Build a document of two H200 of which device 1 counts errors of links, from a second on."""
+    built = document(state([{}, {"link_errors": before}], [{}, {"link_errors": after}]))
+    moments = [f"2026-01-02T03:{minute:02}:05Z" for minute in (at, at + 1)]
+    for moment, snapshot in zip(moments, ("before", "after"), strict=True):
+        built["state"][snapshot]["at"] = moment
+    return built
+
+
+def replays(number):
+    return {"nvlink-replay": {"4": number} if number else {}}
+
+
+def xgmi(corrected, uncorrected):
+    return {
+        "xgmi-corrected": {"all": corrected} if corrected else {},
+        "xgmi-uncorrected": {"all": uncorrected} if uncorrected else {},
+    }
+
+
+def programs(folder, *documents):
+    """Judge a session of good checks."""
+    cases = [(made.good(f"check_{n}") | made.kept_on_gpus(), it) for n, it in enumerate(documents)]
+    (found,) = made.judge(made.write(folder, cases)).values()
+    return found
+
+
+def test_corrected_errors_of_links_are_a_caveat_and_no_failure(tmp_path):
+    found = programs(tmp_path, linked(replays(12), replays(15)))
+    assert found.status == "PASS"
+    said = "In check_0, device 1 (0000:42:00.0) had 3 new NVLink replays on link 4 meanwhile."
+    assert said in found.caveats
+
+
+def test_counter_of_a_link_that_stands_is_neither_judged_nor_a_caveat(tmp_path):
+    found = programs(
+        tmp_path,
+        linked(replays(12) | xgmi(3, 2), replays(12) | xgmi(3, 2), at=0),
+        linked(replays(12) | xgmi(3, 2), replays(12) | xgmi(3, 2), at=2),
+    )
+    assert found.status == "PASS"
+    assert not [each for each in found.caveats if "42:00.0" in each]
+
+
+def test_uncorrected_errors_of_links_are_of_the_hardware_and_name_the_link(tmp_path):
+    found = programs(tmp_path, linked(xgmi(3, 0), xgmi(4, 2)))
+    assert (found.status, made.rules(found)) == ("HW-FAIL", {"link-errors"})
+    said = "device 1 (0000:42:00.0) had {} meanwhile"
+    assert found.reasons[0].sentence.endswith(
+        f"D{said.format('2 new uncorrected xGMI errors')[1:]}."
+    )
+    assert f"In check_0, {said.format('1 new corrected xGMI error')}." in found.caveats
+    assert not [each for each in found.caveats if "uncorrected xGMI" in each]
+
+
+def test_errors_between_the_programs_of_a_session_count(tmp_path):
+    found = programs(
+        tmp_path / "corrected",
+        linked(replays(0), replays(0), at=0),
+        linked(replays(5), replays(5), at=2),
+        linked(replays(6), replays(6), at=4),
+    )
+    assert found.status == "PASS"
+    said = "Device 1 (0000:42:00.0) had {} between programs."
+    assert said.format("6 new NVLink replays on link 4") in found.caveats
+    broken = programs(
+        tmp_path / "uncorrected",
+        linked(xgmi(3, 0), xgmi(3, 0), at=0),
+        linked(xgmi(3, 1), xgmi(3, 1), at=2),
+    )
+    assert (broken.status, made.rules(broken)) == ("HW-FAIL", {"link-errors"})
+    assert broken.reasons[0].sentence == said.format("1 new uncorrected xGMI error")
+
+
+def test_errors_of_programs_that_overlap_count_once(tmp_path):
+    first, second = linked(replays(0), replays(7), at=0), linked(replays(7), replays(7), at=2)
+    first["state"]["after"]["at"] = "2026-01-02T03:09:05Z"
+    found = programs(tmp_path, first, second)
+    assert not [each for each in found.caveats if "between programs" in each]
+
+
+def test_errors_between_two_sessions_are_of_neither(tmp_path):
+    first = made.write(
+        tmp_path / "a", [(made.good() | made.kept_on_gpus(), linked(xgmi(3, 0), xgmi(3, 0)))]
+    )
+    later = made.write(
+        tmp_path / "b",
+        [(made.good() | made.kept_on_gpus(), linked(xgmi(3, 4), xgmi(3, 4), at=30))],
+        start=factories.SESSION_START + 3,
+    )
+    assert made.judge(first, later)["node1"].status == "PASS"
+
+
+def test_counters_that_went_back_are_a_caveat(tmp_path):
+    found = programs(tmp_path, linked(xgmi(3, 2), xgmi(0, 0)))
+    assert found.status == "PASS"
+    (said,) = [each for each in found.caveats if "42:00.0" in each]
+    assert said.startswith("In check_0, counters of device 1 (0000:42:00.0) went back meanwhile")

@@ -156,6 +156,10 @@ class Attempt:
         """Yield what the driver and the kernel say of hardware, whatever the program measured."""
         for errors in state.errors(document, "uncorrected memory error"):
             yield self._say("memory-errors", state.sentence(errors))
+        for errors in state.link_errors(document):
+            if errors.weighs == "uncorrected":
+                found = self._say("link-errors", state.sentence(errors))
+                yield replace(found, causes=frozenset([errors.key]))
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
                 found = self._say("pcie-lanes", state.sentence(narrow))

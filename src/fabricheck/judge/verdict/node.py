@@ -141,7 +141,8 @@ class NodeJudgement:
         refused = [deviation for deviation, accepted in self._deviations if not accepted]
         left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
         others = [deviation for deviation in refused if deviation.rule.name != LEFT_OUT]
-        found = in_order([*self._of_node(missing), *self._of_checks(), *others])
+        of_node = [*self._of_node(missing), *self._of_errors_between()]
+        found = in_order([*of_node, *self._of_checks(), *others])
         if not found:
             # What keeps a node from being accepted of which nothing else is wrong.
             found = [*left_out, *self._of_gpus()]
@@ -285,6 +286,26 @@ class NodeJudgement:
             should = f"missing that should have run on {node}: {listed(missing)}."
             yield finding("missing", f"{count(len(missing), 'check')} {should}")
 
+    @cached_property
+    def _errors_between(self) -> list[state.Errors]:
+        """The new errors of devices between the programs of a session."""
+        if self.several:
+            return []  # each of the nodes has a verdict
+        return [
+            errors
+            for _, attempts in self.results.by_source
+            for errors in state.errors_between(
+                attempt.document for attempt in attempts if attempt.document is not None
+            )
+        ]
+
+    def _of_errors_between(self) -> Iterator[Finding]:
+        """Yield the uncorrected errors that came while no program ran."""
+        for errors in self._errors_between:
+            if errors.weighs == "uncorrected":
+                rule = "link-errors" if errors.of_links else "memory-errors"
+                yield finding(rule, state.sentence(errors))
+
     def _of_checks(self) -> Iterator[Finding]:
         """Yield the reasons against PASS of the checks, except missing ones."""
         if not self.outcomes:
@@ -421,6 +442,9 @@ class NodeJudgement:
             yield from coverage.not_judged(node)
             yield from _missing_limits(self.documents, node)
         yield from _state_caveats(self.results.attempts)
+        for errors in self._errors_between:
+            if errors.weighs != "uncorrected":
+                yield state.sentence(errors)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():
                 if time.over and time.where in self.results.partitions:
@@ -669,11 +693,12 @@ def _node_diagnosis(
         return None
     missed = {miss.check for miss in most.misses}
     documents = [document for check, document in most.documents.items() if check in missed]
+    others = [document for check, document in most.documents.items() if check not in missed]
     there = recorded[where].checks if where in recorded else None
     degraded = [
         component.model_copy(
             update={
-                "causes": _causes(component, documents),
+                "causes": _causes(component, documents, others),
                 "next": [check for check in component.next if there is None or check in there],
             }
         )
@@ -711,14 +736,22 @@ def _misses(attempt: Attempt) -> Iterator[Miss]:
             yield Miss(attempt.check, metric.metric, metric, series)
 
 
-def _causes(component: Degraded, documents: Sequence[ResultDocument]) -> list[str]:
-    """Return the states of its devices that can be why a component is slow."""
+def _causes(
+    component: Degraded, documents: Sequence[ResultDocument], others: Sequence[ResultDocument]
+) -> list[str]:
+    """Return the states of its devices that can be why a component is slow.
+
+    :param documents: those of the checks that missed a limit.
+    :param others: those of other checks, in which a link may have had errors, too.
+    """
     devices = component.devices or None
-    causes = (
+    causes = [
         cause
         for document in documents
         for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
-    )
+    ]
+    for document in others:
+        causes += state.link_errors(document, devices)
     return [cause.clause(address=False) for cause in state.merged(causes)]
 
 

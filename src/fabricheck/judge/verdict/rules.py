@@ -97,6 +97,15 @@ _OF_A_CHECK = (
         "positive",
     ),
     Rule(
+        "link-errors",
+        "HW-FAIL",
+        "The driver counted new uncorrected errors of a device's links during a run, or between "
+        "programs of a session (the reference of the result document lists the kinds). Once is "
+        "enough.",
+        "HW-FAIL",
+        "positive",
+    ),
+    Rule(
         "lost",
         "HW-FAIL",
         "A device, a link or a NIC is gone that the node model states (published or measured), "
