@@ -28,6 +28,8 @@ from site_dry_runs import H200_TOOLS
             },
             900,
         ),
+        ("local:gpu", {"FABRICHECK_NODE": "mi355x", "FABRICHECK_RCCL_TESTS": "/rccl"}, 500),
+        ("local:gpu", {"FABRICHECK_NODE": "b200", "FABRICHECK_NCCL_TESTS": "/nccl"}, 400),
         ("h200", H200_TOOLS, 500),
     ],
 )
