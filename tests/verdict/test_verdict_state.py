@@ -8,6 +8,8 @@ from reframe.utility import decamelize
 import factories
 import verdict_sessions as made
 from fabricheck.core.show import listed
+from fabricheck.judge.diagnosis.model import Component, Degraded
+from fabricheck.judge.verdict import node
 from fabricheck.results import metric_records
 
 PROCESS = factories.process()
@@ -343,3 +345,22 @@ def test_counters_that_went_back_are_a_caveat(tmp_path):
     assert found.status == "PASS"
     (said,) = [each for each in found.caveats if "42:00.0" in each]
     assert said.startswith("In check_0, counters of device 1 (0000:42:00.0) went back meanwhile")
+
+
+@pytest.mark.parametrize(("kind", "first"), [("link", "replay"), ("hbm", "throttled")])
+def test_a_component_cites_the_link_errors_of_its_devices_and_a_link_cites_them_first(kind, first):
+    slow = document(HOT)
+    passed = linked(replays(12), replays(15))
+    elsewhere = document(state([{}, {}], [{"link_errors": replays(9)}, {}]))
+    degraded = Degraded(
+        component=Component(kind=kind, ids=(0, 1) if kind == "link" else (0,)),
+        loss_percent=50.0,
+        devices=[0, 1] if kind == "link" else [0],
+        explains=1,
+        odds=9.0,
+    )
+    causes = node._causes(degraded, [slow], [passed, elsewhere])
+    assert first in causes[0]
+    replayed = [each for each in causes if "replay" in each]
+    assert "device 0 had 9 new NVLink replays on link 4 meanwhile" in replayed
+    assert ("device 1 had 3 new NVLink replays on link 4 meanwhile" in replayed) == (kind == "link")

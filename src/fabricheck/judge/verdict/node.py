@@ -46,6 +46,9 @@ _MOST_CHECKS = 3
 #: The number of variables that a caveat names.
 _MOST_VARIABLES = 8
 
+#: The kinds of components that are links, and that a driver counts errors of.
+_LINK_KINDS = ("link", "link_gone", "link_turns", "host_link")
+
 #: The rule of checks that options left out, which a failed node needs no more.
 LEFT_OUT = "left-out-checks"
 
@@ -752,6 +755,9 @@ def _causes(
     ]
     for document in others:
         causes += state.link_errors(document, devices)
+    if component.component.kind in _LINK_KINDS:
+        # The first is in the sentence: what a link counts says most of it.
+        causes.sort(key=lambda cause: not (isinstance(cause, state.Errors) and cause.of_links))
     return [cause.clause(address=False) for cause in state.merged(causes)]
 
 
