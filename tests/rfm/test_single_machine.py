@@ -22,7 +22,7 @@ from fabricheck.node import load, node_directory
 from fabricheck.references import calibrated, stated
 from fabricheck.results import reading
 from fabricheck.rfm import acceptance
-from fabricheck.rfm.machine_limits import floor
+from fabricheck.rfm.metric_limits import floor
 from fabricheck.rfm.metrics import Metric
 from fabricheck.site import clusters, this_machine
 from site_dry_runs import H200_TOOLS

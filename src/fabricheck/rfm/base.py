@@ -38,7 +38,7 @@ from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.results.session import Failure, MetricResult, missed_limit
 from fabricheck.rfm import acceptance, host, launchers, relative, slurm
-from fabricheck.rfm.machine_limits import MachineLimits
+from fabricheck.rfm.metric_limits import MetricLimits
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition, failed
 from fabricheck.site import clusters, this_machine
@@ -222,21 +222,15 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise PipelineError(f"No file in {found.folder} has references of {check}.")
         named = partition.extras.get("references")
         stated_entries = found.entries(check, partition.fullname, named)
+        limits = MetricLimits(partition.fullname, self.node, found.record(partition.fullname))
+        rules = {
+            metric.name: limits.rule(check, metric, stated_entries.get(metric.name))
+            for metric in metrics
+        }
+        free = {}
         if partition.fullname == this_machine.NAME:
             # No file can have the link classes of any node: what it leaves out is report only here.
             free = {metric.name: entries.report_only(metric.unit) for metric in metrics}
-            limits = MachineLimits(self.node, found.record(partition.fullname))
-            rules = {
-                metric.name: limits.rule(check, metric, stated_entries.get(metric.name))
-                for metric in metrics
-            }
-        else:
-            free = {}
-            rules = {
-                metric.name: metric.rule
-                for metric in metrics
-                if not entries.required(stated_entries.get(metric.name))
-            }
         self.rules_used = {name: rule for name, rule in rules.items() if rule is not None}
         ruled = {name: list(rule.entry) for name, rule in self.rules_used.items()}
         self.entries = {**free, **stated_entries, **ruled}

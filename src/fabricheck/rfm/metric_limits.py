@@ -1,8 +1,9 @@
-"""What limits a metric on ``local:gpu``, where no file of references knows the machine.
+"""What limits a metric of a partition: its reference, else the metric's rule.
 
-A record of ``local:gpu`` is of machines of one kind. It holds as it stands on the machines that it
-was made of; on others it allows for the difference between machines. What other users of the host
-decide is judged by a record of the machine itself only (`shared_host` in ``rules.yaml``).
+On ``local:gpu`` other users may share the host, and no file of references knows the machine. What
+they decide is judged by a record of the machine itself only (`shared_host` in ``rules.yaml``). A
+record of ``local:gpu`` is of machines of one kind. It holds as it stands on the machines that it
+was made of; on others it allows for the difference between machines.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from fabricheck.references.rules import Rule
 from fabricheck.rfm.metrics import Metric, MetricError
 from fabricheck.rfm.relative import PeerRatio
 from fabricheck.rfm.relative import kind as kind_of_transfer
+from fabricheck.site import this_machine
 
 #: STREAM copy on a device's own memory, far beyond the caches.
 _MEMORY = {
@@ -41,33 +43,32 @@ _TIMES_BETWEEN = 1.5
 
 
 @dataclass(frozen=True)
-class MachineLimits:
-    """The rules of this machine's metrics.
+class MetricLimits:
+    """The rules of the metrics of a partition.
 
     node: the node model, healthy; a draft has the unique ids of its devices. record: the
-    calibration of machines of this kind; None where there is none.
+    calibration of the partition, on ``local:gpu`` of machines of this kind; None where there is
+    none.
     """
 
+    partition: str
     node: NodeModel | None
     record: Record | None
-
-    @property
-    def measured_here(self) -> bool:
-        """Whether the record has sessions of the very devices of this machine."""
-        if self.record is None or self.node is None:
-            return False
-        ids = {device.unique_id for device in self.node.devices}
-        if None in ids:
-            return False
-        return any(ids <= set(measured) for measured in self.record.device_sets.values())
 
     def rule(self, check: str, metric: Metric, stated: Any) -> Rule | None:
         """Return the rule that limits a metric; None where its reference holds, or nothing does.
 
         :param stated: the reference, of the record or of a file; None where there is none.
         """
+        if self.partition == this_machine.NAME:
+            return self._on_a_shared_host(check, metric, stated)
+        if entries.required(stated):
+            return None
+        return metric.rule
+
+    def _on_a_shared_host(self, check: str, metric: Metric, stated: Any) -> Rule | None:
         required = entries.required(stated)
-        if self.measured_here and required:
+        if self._measured_here and required:
             return None
         kind = _kind(metric, self.node)
         if rules.left_to_a_shared_host(kind):
@@ -83,6 +84,16 @@ class MachineLimits:
         if rule is None:
             return None
         return _wider(rule.entry, tolerance, f"{rule.why}, on a host that others may use") or rule
+
+    @property
+    def _measured_here(self) -> bool:
+        """Whether the record has sessions of the very devices of this machine."""
+        if self.record is None or self.node is None:
+            return False
+        ids = {device.unique_id for device in self.node.devices}
+        if None in ids:
+            return False
+        return any(ids <= set(measured) for measured in self.record.device_sets.values())
 
     def _between_machines(self, check: str, metric: Metric) -> float:
         """Return what machines that are not in the record may differ by, as a part of the value."""
