@@ -10,8 +10,11 @@ from typing import Any
 
 import yaml
 
+from fabricheck.core import yaml_files
 from fabricheck.core.amounts import about
+from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
+from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import listed
 from fabricheck.core.text import printable_line
 from fabricheck.core.vocabulary import UNKNOWN
@@ -35,6 +38,22 @@ _HEADER = "# Drafted from {origin}. The format is explained in docs/reference/no
 _UNKNOWN = {"value": None, "kind": "unknown", "note": "not told by the driver"}
 
 _SEEN = {"kind": "measured", "source": OF_DRIVER}
+
+
+class LinkSheet(StrictModel):
+    """What documents state of one link between devices: its peak in GB/s, one way."""
+
+    peak_gbs: float
+    source: str
+
+
+def link_sheets() -> Mapping[str, LinkSheet]:
+    """Return the links of config/links.yaml by the architecture of their devices.
+
+    :raises InvalidFile: when the file has something else.
+    """
+    file = ROOT / "config" / "links.yaml"
+    return validated(dict[str, LinkSheet], yaml_files.read(file), file)
 
 
 def drafted(report: Reported, name: str) -> str:
@@ -143,16 +162,16 @@ def _draft(report: Reported, name: str) -> dict[str, Any]:
     unique_ids = [device.get("unique_id") for device in description["devices"]]
     if all(unique_ids):
         content["devices"]["unique_ids"] = {**_SEEN, "ids": dict(enumerate(unique_ids))}
-    note = "by the driver, which prints a constant"
-    peak = {"value": report.link_peak_gbs, "kind": "assumed", "note": note}
-    peak = {**_UNKNOWN} if report.link_peak_gbs is None else peak
     if any(way["kind"] == "nvswitch" for way in description["links"]):
         links = max(map(max, report.links))
-        content["switch"] = {**_SEEN, "links_per_device": links, "peak_gbs": peak}
+        link_peak = _link_peak(sources, content["devices"]["architecture"], report.link_peak_gbs)
+        content["switch"] = {**_SEEN, "links_per_device": links, "peak_gbs": link_peak}
     elif report.count > 1:
         content["links"] = {
             **_SEEN,
-            "peak_gbs": peak,
+            "peak_gbs": _link_peak(
+                sources, content["devices"]["architecture"], report.link_peak_gbs
+            ),
             "matrix": [list(row) for row in report.links],
         }
     content["host_link"] = _host_link(first, memory_peak)
@@ -176,6 +195,24 @@ def _memory_peak(
         return {**_UNKNOWN, "note": f"less memory than {product.name} has"}
     sources["data-sheet"] = {"title": product.source}
     return {"value": product.memory_peak_gbs, "kind": "published", "source": "data-sheet"}
+
+
+def _link_peak(
+    sources: dict[str, Any], architecture: str, by_driver: float | None
+) -> dict[str, Any]:
+    """Return the peak of a link by a document, and add that to the sources; else the driver's.
+
+    :param by_driver: a constant of the driver, in GB/s; None where it tells none.
+    """
+    stated = link_sheets().get(architecture)
+    if stated is not None:
+        sources["link-sheet"] = {"title": stated.source}
+        note = "half of both ways" if by_driver is None else f"the driver tells {by_driver:g}"
+        return {"value": stated.peak_gbs, "kind": "published", "source": "link-sheet", "note": note}
+    if by_driver is None:
+        return {**_UNKNOWN}
+    note = "by the driver, which prints a constant"
+    return {"value": by_driver, "kind": "assumed", "note": note}
 
 
 def _packages(links: Sequence[Sequence[int]], product: Product | None) -> dict[str, Any]:
