@@ -105,3 +105,11 @@ def site_dry_run(made_once):
     from site_dry_runs import DryRuns
 
     return DryRuns(made_once)
+
+
+@pytest.fixture(scope="session")
+def sites_of_models(made_once):
+    """A folder of sites, for FABRICHECK_SITES: the site models has a partition of each model."""
+    import site_files
+
+    return made_once("sites-of-models", site_files.write_models)

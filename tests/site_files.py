@@ -16,3 +16,40 @@ def write(folder: Path, name: str, *hostnames: str) -> None:
     environment = {"name": name, "target_systems": [name], "extras": programs}
     site = {"systems": [system], "environments": [environment]}
     (folder / f"{name}.py").write_text(f"site_configuration = {site}")
+
+
+#: A site with a partition of each model in config/nodes, made by the steps of docs/site.md: reached
+#: by Slurm, a node model, no set of references, programs by Spack.
+OF_MODELS = """
+from fabricheck.node import available, load
+from fabricheck.site import clusters
+
+RUNTIMES = {"amd": "rocm", "nvidia": "cuda"}
+
+site_configuration = {
+    "systems": [
+        {
+            "name": "models",
+            "hostnames": ["^$"],
+            "partitions": [
+                {
+                    "name": model,
+                    "environs": [RUNTIMES[load(model).vendor]],
+                    **clusters.reached("gpu"),
+                    **clusters.node(model),
+                }
+                for model in available()
+            ],
+        }
+    ],
+    "environments": [
+        {"name": runtime, "target_systems": ["models"], **clusters.programs(runtime, "models")}
+        for runtime in RUNTIMES.values()
+    ],
+}
+"""
+
+
+def write_models(folder: Path) -> None:
+    """Write the site file of `OF_MODELS` to a folder."""
+    (folder / "models.py").write_text(OF_MODELS)

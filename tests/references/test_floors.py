@@ -125,6 +125,10 @@ def links():
         pair = [device(end) for end in ends]
         if pair[0] != pair[1] and model.link_class(*pair).direct:
             yield one, "", 100 * one.value / model.peer_peak_gbs(*pair)
+    # Kernels on MI250X that write to a peer, by the number of links, and that read from it.
+    for one in bandwidths("p2p_implicit_managed_gpuwrgpu_fine", "p2p_kernel_remote_read"):
+        links = one.conditions.get("links", 4)
+        yield one, "", 100 * one.value / (links * load("mi250x").links[0, 1].peak_gbs)
 
 
 def host_links():

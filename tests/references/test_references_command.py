@@ -317,7 +317,8 @@ def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
     assert {row["partition"] for row in found} == {GPU}
     kinds = {(row["check"], row["metric"]): row["kind"] for row in found}
     assert kinds["p2p_kernel", "write_links4_worst"] == "derived"
-    assert kinds["p2p_kernel", "read_links4_worst"] == "report only"
+    assert kinds["p2p_kernel", "read_links4_worst"] == "rule"
+    assert kinds["p2p_kernel", "read_links2_2hops_worst"] == "report only"
     assert len(kinds) > 300
 
 

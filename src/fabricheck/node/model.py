@@ -25,6 +25,9 @@ FITTED_ROCM = "5.7"
 #: The peaks that bound what is measured.
 _PEAKS = ("devices.memory_peak", "links.peak", "switch.peak", "host_link.peak")
 
+#: The kinds of facts that a limit may rest on.
+SOUND = ("published", "measured", "derived")
+
 #: The type of a host link where there is none: cores and compute units share one memory.
 SHARED_MEMORY = "shared memory"
 
@@ -137,6 +140,22 @@ class NodeModel:
     simulation: SimulationSection | None = None
     part_of: int | None = None
     rocm: str = FITTED_ROCM
+
+    @property
+    def link_facts(self) -> tuple[str, str]:
+        """The keys of what the peak of a linked pair rests on: its links, and the peak of one."""
+        return ("links", "links.peak_gbs") if self.switch is None else ("switch", "switch.peak_gbs")
+
+    def doubt(self, *keys: str) -> str | None:
+        """Return the first of some facts that no limit may rest on; None if one may rest on all.
+
+        An assumption never fails a node.
+        """
+        for key in keys:
+            kind = self.facts[key].kind
+            if kind not in SOUND:
+                return f"the {kind} {key} of the node model {self.name}"
+        return None
 
     @property
     def unknown_peaks(self) -> list[str]:

@@ -151,9 +151,6 @@ DEFINED = (("count", 0), ("%", 100))
 #: A node model, read once.
 load = functools.cache(load_node)
 
-#: Kinds of a node model's peak that may ground a limit: an assumption never fails a node.
-SOUND = ("published", "measured", "derived")
-
 
 class Origin(StrictModel, populate_by_name=True, strict=False):
     """What a limit rests on; docs/limits.md describes the keys."""
@@ -298,7 +295,7 @@ def peak_gbs(origin: Origin, data: Published) -> float:
     assert origin.map is not None
     node = load(origin.map)
     key, fact = peak_fact(origin)
-    if fact.kind not in SOUND:
+    if node.doubt(key) is not None:
         raise InvalidInputError(f"{node.file}: {key} is {fact.kind}, so it cannot ground a limit.")
     if fact.record:
         _refuse_secondary(fact.record, data)

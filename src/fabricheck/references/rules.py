@@ -16,7 +16,7 @@ from pydantic import Field, model_validator
 from fabricheck.core import models, yaml_files
 from fabricheck.core.models import StrictModel
 from fabricheck.core.vocabulary import Unit
-from fabricheck.references.entries import WIDEST_BELOW, Entry
+from fabricheck.references.entries import WIDEST_BELOW, Entry, report_only
 from fabricheck.references.published import folder
 from fabricheck.site.sites import OWN_FOLDER
 
@@ -111,6 +111,14 @@ class Rule:
 
     entry: Entry
     why: str
+
+
+def without_limit(unit: Unit, doubt: str) -> Rule:
+    """Return the rule of a metric whose limit would rest on a doubtful fact.
+
+    :param doubt: the fact (`NodeModel.doubt`).
+    """
+    return Rule(report_only(unit), f"no limit rests on {doubt}")
 
 
 def alike(kind: str) -> Rule:

@@ -218,6 +218,18 @@ class References:
         key = self.key(check, partition, named)
         return None if key is None else self.stated_origin(check, key, metric)
 
+    def why_open(
+        self, check: str, partition: str, metric: str, named: str | None = None
+    ) -> str | None:
+        """Return the reason beside a metric's entry that is report only; None where it has none.
+
+        Such a metric stays report only. The reason of all metrics of a partition or set (`WHY`)
+        says that no document states their values, which no rule and no floor needs.
+        """
+        key = self.key(check, partition, named)
+        source = self.sources.get((check, key or "", metric), {})
+        return source.get("why") if source.get("kind") == entries.REPORT_ONLY else None
+
     def stated_origin(self, check: str, key: str, metric: str) -> Origin | None:
         """Return the origin of the value that the check's file states under a key.
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import re
 import shlex
@@ -136,7 +135,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         """Return the rule for a collective of some devices; None if no node model has their links.
 
         Also None if the only path between two of them is over the host, which no node model
-        describes.
+        describes. Where the links or their peak are assumed, the rule requires nothing.
 
         :param size: of the message, in bytes.
         :param library: see `rules.collective`.
@@ -147,9 +146,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         pairs = list(combinations(devices, 2))
         if not all(node.widest_path(*pair) for pair in pairs):
             return None
+        doubt = node.doubt(*node.link_facts)
+        if doubt is not None:
+            return rules.without_limit(unit, doubt)
         link = min(node.peer_peak_gbs(*pair) for pair in pairs)
-        if math.isinf(link):
-            return None
         library = "simulated" if self.simulated else library
         return rules.collective(operation, size, len(devices), link, library, unit)
 
@@ -224,7 +224,12 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         stated_entries = found.entries(check, partition.fullname, named)
         limits = MetricLimits(partition.fullname, self.node, found.record(partition.fullname))
         rules = {
-            metric.name: limits.rule(check, metric, stated_entries.get(metric.name))
+            metric.name: limits.rule(
+                check,
+                metric,
+                stated_entries.get(metric.name),
+                found.why_open(check, partition.fullname, metric.name, named),
+            )
             for metric in metrics
         }
         free = {}

@@ -1,4 +1,4 @@
-"""What limits a metric of a partition: its reference, else the metric's rule.
+"""What limits a metric of a partition: its reference, else the metric's rule, else a floor.
 
 On ``local:gpu`` other users may share the host, and no file of references knows the machine. What
 they decide is judged by a record of the machine itself only (`shared_host` in ``rules.yaml``). A
@@ -55,16 +55,20 @@ class MetricLimits:
     node: NodeModel | None
     record: Record | None
 
-    def rule(self, check: str, metric: Metric, stated: Any) -> Rule | None:
+    def rule(self, check: str, metric: Metric, stated: Any, why_open: str | None) -> Rule | None:
         """Return the rule that limits a metric; None where its reference holds, or nothing does.
 
         :param stated: the reference, of the record or of a file; None where there is none.
+        :param why_open: the reason that stands beside a reference that is report only; None where
+            it has none itself.
         """
+        if why_open is not None and not entries.required(stated):
+            return None
         if self.partition == this_machine.NAME:
             return self._on_a_shared_host(check, metric, stated)
         if entries.required(stated):
             return None
-        return metric.rule
+        return metric.rule or floor(metric, self.node)
 
     def _on_a_shared_host(self, check: str, metric: Metric, stated: Any) -> Rule | None:
         required = entries.required(stated)
@@ -81,8 +85,8 @@ class MetricLimits:
                 entries.plain(stated), tolerance, "a reference of other machines of its kind"
             )
         rule = metric.rule or floor(metric, self.node)
-        if rule is None:
-            return None
+        if rule is None or not entries.requires(rule.entry):
+            return rule
         return _wider(rule.entry, tolerance, f"{rule.why}, on a host that others may use") or rule
 
     @property
@@ -129,24 +133,54 @@ def _kind(metric: Metric, node: NodeModel | None) -> str | None:
 def floor(metric: Metric, node: NodeModel | None) -> Rule | None:
     """Return what every healthy node reaches of the node's peak; None where nothing is known.
 
+    The rule of a peak that is assumed or unknown requires nothing.
+
     :param node: the healthy node model.
     """
     if node is None or metric.reduce != "worst" or metric.unit != "GB/s":
         return None
-    where = metric.where
-    ends = {where.get("source.memory"), where.get("destination.memory")}
-    if _MEMORY.items() <= where.items():
+    if _on_own_memory(metric):
+        doubt = node.doubt("devices.memory_peak_gbs")
+        if doubt is not None:
+            return rules.without_limit(metric.unit, doubt)
         peak = node.device(0).memory_peak_gbs
-        return None if peak is None else rules.memory_floor(node.architecture, peak)
-    if _PEER.items() <= where.items() and ends == {"device", "peer"}:
-        pairs = [members for ((*members,),) in metric.among or ()]
-        if pairs and all(node.link_class(*pair).direct for pair in pairs):
-            return rules.direct_link_floor(min(node.peer_peak_gbs(*pair) for pair in pairs))
-    # Where host and device share their memory, a copy crosses no link.
-    if (
-        _HOST.items() <= where.items()
-        and ends == {"device", "host-pinned"}
-        and not node.shares_memory
-    ):
+        assert peak is not None  # an unknown one is doubtful
+        return rules.memory_floor(node.architecture, peak)
+    pairs = _directly_linked(metric, node)
+    if pairs:
+        doubt = node.doubt(*node.link_facts)
+        if doubt is not None:
+            return rules.without_limit(metric.unit, doubt)
+        return rules.direct_link_floor(min(node.peer_peak_gbs(*pair) for pair in pairs))
+    if _over_the_host_link(metric, node):
+        doubt = node.doubt("host_link.peak_gbs")
+        if doubt is not None:
+            return rules.without_limit(metric.unit, doubt)
         return rules.host_link_floor(node.device(0).host_link_gbs)
     return None
+
+
+def _memories(metric: Metric) -> set[str | None]:
+    return {metric.where.get("source.memory"), metric.where.get("destination.memory")}
+
+
+def _on_own_memory(metric: Metric) -> bool:
+    return _MEMORY.items() <= metric.where.items()
+
+
+def _directly_linked(metric: Metric, node: NodeModel) -> list[tuple[int, int]]:
+    """Return the pairs of a kernel's transfers with a peer; none if one has no direct link."""
+    if not _PEER.items() <= metric.where.items() or _memories(metric) != {"device", "peer"}:
+        return []
+    pairs = [(a, b) for ((a, b),) in metric.among or ()]
+    return pairs if all(node.link_class(*pair).direct for pair in pairs) else []
+
+
+def _over_the_host_link(metric: Metric, node: NodeModel) -> bool:
+    """Whether a metric is of copies of pinned memory near a device, over a link between the two."""
+    # Where host and device share their memory, a copy crosses no link.
+    return (
+        _HOST.items() <= metric.where.items()
+        and _memories(metric) == {"device", "host-pinned"}
+        and not node.shares_memory
+    )
