@@ -113,3 +113,9 @@ def sites_of_models(made_once):
     import site_files
 
     return made_once("sites-of-models", site_files.write_models)
+
+
+@pytest.fixture(scope="session")
+def dry_run_of_models(site_dry_run, sites_of_models):
+    """Return a function that gives the dry run of the set node on each node model."""
+    return lambda: site_dry_run("models", "--mode=node", FABRICHECK_SITES=str(sites_of_models))

@@ -54,14 +54,18 @@ class DryRuns:
         self._made_once = made_once
         self._read: dict[str, DryRun] = {}
 
-    def __call__(self, system: str, **variables: str) -> DryRun:
-        """Return a dry run, which passed."""
+    def __call__(self, system: str, *options: str, **variables: str) -> DryRun:
+        """Return a dry run, which passed.
+
+        :param options: of ReFrame, besides; without one it is of all checks.
+        """
         # Variables have paths of the checkout, which are longer than a name of a file may be.
-        digest = hashlib.sha256(json.dumps(variables, sort_keys=True).encode()).hexdigest()[:12]
+        asked = json.dumps([options, variables], sort_keys=True)
+        digest = hashlib.sha256(asked.encode()).hexdigest()[:12]
         name = f"{system.replace(':', '.')}-{digest}"
         if name not in self._read:
             folder = self._made_once(
-                f"dry-run-{name}", lambda folder: _make(folder, system, ASKED | variables)
+                f"dry-run-{name}", lambda folder: _make(folder, system, options, ASKED | variables)
             )
             lines = (folder / "told").read_text().splitlines()
             outcome = Outcome(0, (folder / "said").read_text())
@@ -70,10 +74,10 @@ class DryRuns:
         return self._read[name]
 
 
-def _make(folder: Path, system: str, variables: dict[str, str]) -> None:
+def _make(folder: Path, system: str, options: tuple[str, ...], variables: dict[str, str]) -> None:
     suite = Suite(folder)
     suite.topics = ()
     suite.variables = variables | {ENV_METRICS: str(folder / "told")}
-    outcome = suite(f"--system={system}", "--dry-run")
+    outcome = suite(f"--system={system}", "--dry-run", *options)
     assert outcome.status == 0 and "(0 failure(s)" in outcome, outcome
     (folder / "said").write_text(outcome.text)
