@@ -68,7 +68,10 @@ class MetricLimits:
             return self._on_a_shared_host(check, metric, stated)
         if entries.required(stated):
             return None
-        return metric.rule or floor(metric, self.node)
+        if metric.rule is not None:
+            return metric.rule
+        # A metric that no file has is a mistake, which a floor would hide.
+        return None if stated is None else floor(metric, self.node)
 
     def _on_a_shared_host(self, check: str, metric: Metric, stated: Any) -> Rule | None:
         required = entries.required(stated)
