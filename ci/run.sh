@@ -33,8 +33,9 @@ nvidia=$(compgen -G "$drivers/dev/nvidia[0-9]*" | wc -l || true)
 count=$((amd > 0 ? amd : nvidia)) gpus=none compiler= lacking=
 if [ "$amd" -gt 0 ]; then
   gpus="$amd of AMD" runtime=rocm
-  compiler=$(first "$(command -v hipcc || true)" /opt/rocm/bin/hipcc)
-  lacking="no hipcc on the PATH or in /opt/rocm (ROCm's packages hipcc and hip-dev or hip-devel)"
+  # Since ROCm 7.14 its packages make links in /opt/rocm only together with the package amdrocm.
+  compiler=$(first "$(command -v hipcc || true)" /opt/rocm/bin/hipcc /opt/rocm/core*/bin/hipcc)
+  lacking="no hipcc on the PATH or in /opt/rocm (AMD's package amdrocm-core-sdk; before ROCm 7.14 hipcc, and hip-dev or hip-devel)"
 elif [ "$nvidia" -gt 0 ]; then
   gpus="$nvidia of NVIDIA" runtime=cuda
   compiler=$(first "$(command -v nvcc || true)" /usr/local/cuda/bin/nvcc)

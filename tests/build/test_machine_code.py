@@ -49,10 +49,10 @@ amdhsa.target:   amdgcn-amd-amdhsa--gfx90a
 LOOP = "global_load_dwordx2 v[2:3], v[2:3], off"
 
 
-def said(folder, text=None):
+def said(folder, text=None, target="gfx90a"):
     """The sentences of the check, without those of the kernels that the text lacks."""
     if text is not None:
-        (folder / "chase-hip-amdgcn-amd-amdhsa-gfx90a.s").write_text(text)
+        (folder / f"chase-hip-amdgcn-amd-amdhsa-{target}.s").write_text(text)
     ended = subprocess.run(
         [sys.executable, CHECK, folder], capture_output=True, text=True, timeout=60
     )
@@ -62,6 +62,13 @@ def said(folder, text=None):
 
 def test_nothing_is_wrong_with_what_the_compiler_makes(tmp_path):
     assert said(tmp_path, ASSEMBLY) == []
+
+
+@pytest.mark.parametrize("target", ["gfx942", "gfx950"])
+def test_newer_targets_write_a_streaming_store_in_another_way(tmp_path, target):
+    assert said(tmp_path, ASSEMBLY.replace("glc slc", "nt"), target) == []
+    (sentence,) = said(tmp_path, ASSEMBLY.replace(" glc slc", ""), target)
+    assert sentence.startswith(f"machine-code: {target}: stream_kernel<copy, true> accesses")
 
 
 @pytest.mark.parametrize(
