@@ -8,15 +8,13 @@ from fabricheck.site import clusters
 
 # By Spack environment, which has the same versions: the site's default, and the newest that the
 # guide recommends. "Understanding the compatibility": Cray MPICH 8.1.31 of CPE 24.11 goes with ROCm
-# 6.2.4, 9.1.0 of CPE 26.03 with 7.2. "GPU-aware MPI" wants the accelerator's module.
+# 6.2.4, 9.1.0 of CPE 26.03 officially with 7.0. "GPU-aware MPI" wants the accelerator's module. The
+# compiler of CPE 26.03 is that of software/software-news.rst, May 2026.
 MODULES = {
     "frontier": ["cpe/24.11", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/6.2.4"],
-    "frontier-26.03": ["cpe/26.03", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/7.2.0"],
+    "frontier-26.03": ["cpe/26.03", "gcc-native/14.2", "craype-accel-amd-gfx90a", "rocm/7.0.2"],
 }
 SPACK = clusters.one_of("FABRICHECK_FRONTIER", tuple(MODULES))
-
-# What is not the site's default is found with this only ("Understanding the compatibility").
-NOT_DEFAULT = ["LD_LIBRARY_PATH", "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH"]
 
 site_configuration = {
     "systems": [
@@ -60,7 +58,8 @@ site_configuration = {
             "modules": [*clusters.CRAY_LOGIN_MODULES, "PrgEnv-gnu", *MODULES[SPACK]],
             "env_vars": [
                 clusters.CRAY_MPICH_ON_DEVICES,
-                *([NOT_DEFAULT] if SPACK != "frontier" else []),
+                # "Understanding the compatibility".
+                *([clusters.CRAY_NOT_DEFAULT] if SPACK != "frontier" else []),
             ],
             **clusters.programs(
                 "rocm",

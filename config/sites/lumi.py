@@ -8,6 +8,14 @@ github.com/Lumi-supercomputer.
 
 from fabricheck.site import clusters
 
+# By Spack environment, which has the same versions: [stack], CrayPE/CPEpackages_25.03.csv, the
+# site's default, and CPEpackages_25.09.csv.
+MODULES = {
+    "lumi": ["cpe/25.03", "gcc-native/14.2", "craype-accel-amd-gfx90a", "rocm/6.3.4"],
+    "lumi-25.09": ["cpe/25.09", "gcc-native/14", "craype-accel-amd-gfx90a", "rocm/6.4.4"],
+}
+SPACK = clusters.one_of("FABRICHECK_LUMI", tuple(MODULES))
+
 site_configuration = {
     "systems": [
         {
@@ -47,19 +55,15 @@ site_configuration = {
         {
             "name": "rocm",
             "target_systems": ["lumi"],
-            # CPE 25.03 [stack], CrayPE/CPEpackages_25.03.csv; what spack-env/lumi has as externals.
-            "modules": [
-                "CrayEnv",
-                "PrgEnv-gnu",
-                "cpe/25.03",
-                "gcc-native/14.2",
-                "craype-accel-amd-gfx90a",
-                "rocm/6.3.4",
+            "modules": ["CrayEnv", "PrgEnv-gnu", *MODULES[SPACK]],
+            "env_vars": [
+                clusters.CRAY_MPICH_ON_DEVICES,
+                # [stack] LMOD/admin.list asks for it with a newer one than the default.
+                *([clusters.CRAY_NOT_DEFAULT] if SPACK != "lumi" else []),
             ],
-            "env_vars": [clusters.CRAY_MPICH_ON_DEVICES],
             **clusters.programs(
                 "rocm",
-                "lumi",
+                SPACK,
                 # [checks] rccl_test.py, which loads rocm, too; of that there is the one above.
                 rccl_nodes={
                     "modules": ["aws-ofi-nccl/1.18.0-rocm"],

@@ -582,31 +582,42 @@ def test_a_metric_without_a_reference_fails(suite):
 
 
 @pytest.mark.parametrize(
-    ("system", "modules", "path"),
+    ("environment", "modules", "path"),
     [
         (
-            "frontier",
-            ["PrgEnv-gnu", "cpe/26.03", "gcc-native/13.2", "craype-accel-amd-gfx90a", "rocm/7.2.0"],
+            "frontier-26.03",
+            ["PrgEnv-gnu", "cpe/26.03", "gcc-native/14.2", "craype-accel-amd-gfx90a", "rocm/7.0.2"],
             # Frontier user guide, "Understanding the compatibility", of a CPE that is no default.
             "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH",
         ),
         (
-            "dardel",
+            "lumi-25.09",
+            [
+                *("CrayEnv", "PrgEnv-gnu", "cpe/25.09", "gcc-native/14"),
+                *("craype-accel-amd-gfx90a", "rocm/6.4.4"),
+            ],
+            # LUMI-SoftwareStack, LMOD/admin.list, of a CPE newer than the default.
+            "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH",
+        ),
+        (
+            "dardel-26.03",
             ["PDC/26.03", "PrgEnv-gnu", "gcc-native/14", "craype-accel-amd-gfx90a", "rocm/7.2.1"],
             None,
         ),
     ],
 )
-def test_the_jobs_of_newer_software(suite, system, modules, path):
-    suite.variables |= ASKED | {f"FABRICHECK_{system.upper()}": f"{system}-26.03"}
+def test_the_jobs_of_newer_software(suite, environment, modules, path):
+    system = environment.partition("-")[0]
+    suite.variables |= ASKED | {f"FABRICHECK_{system.upper()}": environment}
     ended = suite(f"--system={system}", "--dry-run", "-n", "stream_local")
     assert ended.status == 0, ended
     (job,) = suite.results.glob(f"stage/*/{system}/gpu/rocm/stream_local/rfm_job.sh")
     found = Script(job)
-    assert found.modules == [*LOGIN, *modules]
+    # LUMI's CrayEnv has what a login has on the others.
+    assert found.modules == [*([] if system == "lumi" else LOGIN), *modules]
     assert found.variables["MPICH_GPU_SUPPORT_ENABLED"] == "1"
     assert found.variables.get("LD_LIBRARY_PATH") == path
-    assert f" {ROOT}/build/spack/{system}-26.03/view/bin/stream " in found.command
+    assert f" {ROOT}/build/spack/{environment}/view/bin/stream " in found.command
 
 
 def test_a_site_may_make_numa_balancing_a_note(suite):

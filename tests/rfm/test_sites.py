@@ -13,6 +13,7 @@ from fabricheck.site import sites, software
 
 #: The Spack environments of a site that is of another date with another one.
 OTHER_SOFTWARE = {
+    "lumi": ["lumi", "lumi-25.09"],
     "frontier": ["frontier", "frontier-26.03"],
     "dardel": ["dardel", "dardel-26.03"],
 }

@@ -33,6 +33,7 @@ STAND_INS = {
     "dardel": StandIn("sles", "15.5", "2.31", "/usr"),
     "dardel-26.03": StandIn("sles", "15.5", "2.31", "/usr"),
     "lumi": StandIn("sles", "15.6", "2.38", "/"),
+    "lumi-25.09": StandIn("sles", "15.6", "2.38", "/"),
     "frontier": StandIn("sles", "15.5", "2.31", "/usr"),
     "frontier-26.03": StandIn("sles", "15.7", "2.38", "/"),
     "jureca-mi250": _ROCKY9,

@@ -26,6 +26,7 @@ BUILT = {
     "dardel": _OURS | {"rccl-tests"},
     "dardel-26.03": _OURS | _CMAKE | {"rccl-tests"},
     "lumi": _OURS | {"rccl-tests"},
+    "lumi-25.09": _OURS | {"rccl-tests"},
     "frontier": _OURS | _CMAKE | {"rccl-tests"},
     "frontier-26.03": _OURS | _CMAKE | {"rccl-tests"},
     "jureca-mi250": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
@@ -226,7 +227,9 @@ def test_the_pairs_of_open_mpi_and_ucx_differ_and_rocm_does_not(name, versions):
     assert [ucx[v] for v in ("rocm", "thread_multiple", "cma", "verbs", "rc")] == [True] * 5
 
 
-@pytest.mark.parametrize("name", ["dardel", "dardel-26.03", "lumi", "frontier", "frontier-26.03"])
+@pytest.mark.parametrize(
+    "name", ["dardel", "dardel-26.03", "lumi", "lumi-25.09", "frontier", "frontier-26.03"]
+)
 def test_osu_is_linked_with_the_gpu_layer_of_the_same_cray_mpich(name):
     environment = Environment(name)
     version = environment.only("cray-mpich")["version"]

@@ -87,6 +87,9 @@ COLLECTIVE_TESTS = {"rocm": "rccl-tests", "cuda": "nccl-tests"}
 #: LUMI user guide, "LUMI-G example batch scripts").
 CRAY_MPICH_ON_DEVICES = ["MPICH_GPU_SUPPORT_ENABLED", "1"]
 
+#: What is not the default of a Cray's modules is found with this only.
+CRAY_NOT_DEFAULT = ["LD_LIBRARY_PATH", "$CRAY_LD_LIBRARY_PATH:$LD_LIBRARY_PATH"]
+
 #: The modules that a login has on a Cray with Slingshot, and a job lacks after ``module purge``:
 #: Cray MPICH does not find libfabric without them. Loading them again changes nothing.
 CRAY_LOGIN_MODULES = ["craype-x86-trento", "craype-network-ofi", "libfabric", "xpmem"]
