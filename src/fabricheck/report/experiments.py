@@ -102,7 +102,7 @@ def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], r
         metric.unit,
         *_extremes(shown, series),
         _limit(metric) or (count(len(limited), "rule") if limited else ""),
-        metric.reference if shown.limits else None,
+        metric.reference,
         shown.kind,
         len(limited),
         len(failed),

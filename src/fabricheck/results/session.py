@@ -84,6 +84,11 @@ class MetricResult(NamedTuple):
         return self.value is not None and math.isfinite(self.value)
 
     @property
+    def has_limit(self) -> bool:
+        """Whether a value can miss its reference: [0, null, null, unit] is report only."""
+        return self.lower is not None or self.upper is not None
+
+    @property
     def missed(self) -> bool:
         """Whether ReFrame says that it missed its reference."""
         return self.result is not None and self.result not in ("pass", "xfail")

@@ -64,6 +64,9 @@ Key = TypeVar("Key", bound=Hashable)
 #: The result of a requested node without any check in the table, and of one with checks.
 LOST = "lost"
 PRESENT = "present"
+#: A metric without a limit: its value is recorded, and no value can miss it.
+REPORT_ONLY = "report-only"
+
 
 #: Experiments whose two devices are the ends of a transfer, so that they have a link class.
 _OF_PAIRS = frozenset({"E7", "E8", "E9", "E14"})
@@ -160,10 +163,16 @@ class Metric:
     better: Annotated[
         str | None, "whether higher or lower is better; null where the unit does not tell"
     ] = None
-    reference: Annotated[float | None, "the reference that it was compared with"] = None
+    reference: Annotated[
+        float | None, "the reference that it was compared with; null without a limit"
+    ] = None
     least: Annotated[float | None, "the least value that passes; null for no limit"] = None
     most: Annotated[float | None, "the greatest value that passes; null for no limit"] = None
-    judged: Annotated[str | None, "ReFrame's result of the metric: pass, fail, xfail"] = None
+    judged: Annotated[
+        str | None,
+        "ReFrame's result of the metric: pass, fail, xfail or xpass; report-only without a limit, "
+        "which no value can miss",
+    ] = None
     series: Annotated[
         tuple[int, ...] | None,
         "indices of its series in the document, from 0: [3 7]; null where unknown",
@@ -591,16 +600,23 @@ def metrics(row: Check) -> Iterator[Metric]:
             value=recorded.value,
             unit=recorded.unit,
             better=BETTER.get(recorded.unit),
-            reference=recorded.reference,
+            reference=recorded.reference if recorded.has_limit else None,
             least=recorded.least,
             most=recorded.most,
-            judged=recorded.result,
+            judged=_judged(recorded),
             series=record.series if record is not None else None,
             reduce=record.reduce if record is not None else None,
             noise=_noise(document, document["series"][record.series[0]])
             if document is not None and record is not None and record.series
             else None,
         )
+
+
+def _judged(recorded: MetricResult) -> str | None:
+    """Return ReFrame's result, which is pass for a metric without a limit too."""
+    if recorded.result == "pass" and not recorded.has_limit:
+        return REPORT_ONLY
+    return recorded.result
 
 
 def _noise(document: ResultDocument, measured: Measured) -> Noise:

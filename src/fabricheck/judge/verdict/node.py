@@ -509,7 +509,7 @@ def _state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
 def limits(cases: Iterable[Case]) -> Counter[str]:
     """Count the metrics with a finite value that kept their limits, missed them, or have none."""
     return Counter(
-        "free" if metric.lower is None and metric.upper is None else "missed" if metric.missed else
+        "free" if not metric.has_limit else "missed" if metric.missed else
         "kept"
         for case in cases
         for metric in case.metrics.values()
