@@ -16,6 +16,17 @@ from fabricheck.rfm.metrics import Metric
 SHARED = ("mi250", "mi300a")
 
 
+#: The models of whose metrics references limit all that a floor would.
+LIMITED_BY_REFERENCES = {
+    model: {
+        ("stream_local", "copy_worst"),
+        ("memcpy_near", "h2d_pinned_near_worst"),
+        ("p2p_kernel", "write_links1_worst"),
+    }
+    for model in ("mi300x", "mi325x")
+}
+
+
 def floors(told):
     """Return the limits by a floor, by check and metric."""
     return {
@@ -44,7 +55,15 @@ def test_a_site_s_own_partition_has_the_floors_of_this_machine(
     own_floors, floors_here = (
         floors(one for one in told if one.check in checks) for told in (own, here)
     )
-    assert own_floors == floors_here != {}
+    assert own_floors == floors_here
+    if model in LIMITED_BY_REFERENCES:
+        limits = {
+            (one.check, name) for one in own for name, metric in one.metrics.items()
+            if entries.required(metric["entry"])
+        }  # fmt: skip
+        assert limits >= LIMITED_BY_REFERENCES[model]
+    else:
+        assert own_floors
 
 
 #: A floor of each kind, by the fact of the node model that it rests on.
