@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 import factories
-from fabricheck.report import experiments
+from fabricheck.report import contents, experiments
 from fabricheck.results import reading
 from report_sessions import judged, write
 
@@ -88,3 +88,15 @@ def test_of_a_latency_the_best_is_the_least(results_folder):
     (one,) = experiments.references_of(observed)
     best, worst = experiments._extremes(one, list(observed.points))
     assert (best.value, best.where, worst.value) == (2.0, "device 1", 3.0)
+
+
+def test_documents_without_a_check_count_by_their_series():
+    recorded = reading.read([str(OUTPUTS / "h200" / "later-x2")])
+    assert not recorded.sessions
+    (observed, *_) = recorded.observed
+    rows = experiments.experiment_rows(observed, experiments.references_of(observed))
+    measured = {point.experiment for point in observed.points}
+    unchecked = {row.experiment for row in rows if row.outcome == experiments.NO_CHECK}
+    assert unchecked == measured and measured
+    covered = contents.page_contents(recorded).covered
+    assert covered == len({series.experiment for series in recorded.series})

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -123,6 +124,7 @@ class Coverage:
 
     ``partitions``: the partitions of the sites that meet the requirements of its checks; None if
     unknown. ``not_testable``: by partition of the session, why the rest did not run.
+    ``unreported``: how many series of it are in documents that no run report names.
     """
 
     experiment: Experiment
@@ -131,6 +133,7 @@ class Coverage:
     why_not: str | None
     partitions: tuple[str, ...] | None
     not_testable: Mapping[str, tuple[str, ...]]
+    unreported: int = 0
 
     @property
     def measured_anything(self) -> bool:
@@ -165,6 +168,8 @@ class Coverage:
             if place.cases > place.skipped or place.where not in self.not_testable
         ]
         said = [*_alike(ran), *said]
+        if self.unreported:
+            said.append(f"{self.unreported} series in documents that no run report names")
         if not (self.ran or said):
             said = [self._why_and_how]
         tool = self.missing_tool
@@ -233,9 +238,11 @@ def checks_folders() -> list[Path]:
 def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     """Return one row for each experiment.
 
-    :param results: None without results; results that no run report names do not count.
+    :param results: None without results; of documents that no run report names, the series count.
     """
-    rows = [row for row in results.checks if row.session is not None] if results else []
+    checks = tuple(results.checks) if results else ()
+    rows = [row for row in checks if row.session is not None]
+    unreported = _series_by_experiment(row.document for row in checks if row.session is None)
     able = partitions.able(sites)
     features = features_of_devices(sites)
     found = []
@@ -251,7 +258,16 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
             for where in dict.fromkeys(row.where for row in rows)
         }
         not_testable = {where: why for where, why in reasons.items() if why}
-        found.append(Coverage(experiment, has_check, ran, why_not, have, not_testable))
+        series = unreported[experiment.id]
+        found.append(Coverage(experiment, has_check, ran, why_not, have, not_testable, series))
+    return found
+
+
+def _series_by_experiment(documents: Iterable[ResultDocument | None]) -> Counter[str]:
+    found: Counter[str] = Counter()
+    for document in documents:
+        if document is not None:
+            found.update(series["experiment"] for series in document["series"])
     return found
 
 

@@ -129,6 +129,11 @@ class Contents:
         yield from self.lost
 
     @property
+    def covered(self) -> int:
+        """The number of experiments with results, those of documents without a check included."""
+        return sum(row.measured_anything or row.unreported > 0 for row in self.coverage)
+
+    @property
     def entries(self) -> list[Entry]:
         """The documents of the shown results."""
         return [entry for part in self.parts for entry in part.observed.entries]

@@ -19,12 +19,13 @@ from fabricheck.results.table import Metric, Series
 from fabricheck.site.partitions import extras
 
 #: The texts of `Row.outcome`, since colour alone is not accessible.
-MISSED, WITHIN, NO_LIMIT, NOT_RUN, NO_VALUE = (
+MISSED, WITHIN, NO_LIMIT, NOT_RUN, NO_VALUE, NO_CHECK = (
     "missed",
     "within",
     "no limit",
     "not run",
     "no value",
+    "series without a check",
 )
 
 
@@ -79,15 +80,27 @@ def experiment_rows(observed: Observed, references: Iterable[Reference]) -> tupl
         for name in names & tags.get(check, names) or tags.get(check, names):
             by_experiment.setdefault(name, []).append((reference, series))
     ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
+    measured = {point.experiment for point in observed.points}
     return tuple(
-        _row(name, title, by_experiment.get(name, []), name in ran)
+        _row(
+            name, title, by_experiment.get(name, []), _without_metric(name in ran, name in measured)
+        )
         for name, title in EXPERIMENTS.items()
     )
 
 
-def _row(name: str, title: str, metrics: list[tuple[Reference, list[Series]]], ran: bool) -> Row:
+def _without_metric(ran: bool, measured: bool) -> str:
+    """Return the outcome of an experiment that has no metric."""
+    if ran:
+        return NO_VALUE
+    return NO_CHECK if measured else NOT_RUN
+
+
+def _row(
+    name: str, title: str, metrics: list[tuple[Reference, list[Series]]], otherwise: str
+) -> Row:
     if not metrics:
-        return Row(name, title, NO_VALUE if ran else NOT_RUN)
+        return Row(name, title, otherwise)
     limited = [metric for metric, _ in metrics if metric.limits]
     failed = [reference for reference in limited if reference.metric.recorded.missed]
     shown, series = min(
