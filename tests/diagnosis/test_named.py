@@ -264,3 +264,19 @@ def test_two_host_links_that_are_slow_at_some_sizes_only_are_no_sure_diagnosis()
     found = diagnose(session, load("mi250x"))
     assert [one.component.kind for one in found.degraded] == ["host_link", "host_link"]
     assert found.unsure and found.doubts == ["many"]
+
+
+def test_a_peak_is_no_level_that_all_devices_stay_behind(mi250x):
+    """Floors are a part of a peak, which no healthy node reaches."""
+    session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "HBM of device 3"), 0.9)])
+    expected = names(diagnose(session, mi250x.node))
+    worst = [metric for metric in session.metrics if metric.reduce == "worst" and metric.value]
+    for is_bound in (True, False):
+        session.metrics = [
+            replace(
+                metric, reference=1.4 * metric.value, least=1.35 * metric.value, most=None,
+                record=metric.record.model_copy(update={"is_bound": is_bound}),
+            )
+            for metric in worst
+        ]  # fmt: skip
+        assert (names(diagnose(session, mi250x.node)) == expected) is is_bound

@@ -107,10 +107,14 @@ class _File(StrictModel):
 
 @dataclass(frozen=True)
 class Rule:
-    """The entry that a rule gives a metric, with the rule as its reason."""
+    """The entry that a rule gives a metric, with the rule as its reason.
+
+    is_bound: whether its value is a bound such as a peak, which no healthy node reaches.
+    """
 
     entry: Entry
     why: str
+    is_bound: bool = False
 
 
 def without_limit(unit: Unit, doubt: str) -> Rule:
@@ -193,7 +197,8 @@ def _floor(stated: _Floor, peak_gbs: float, peak: str) -> Rule | None:
     if math.isinf(peak_gbs):
         return None  # it is unknown
     why = f"no healthy node on record is below {stated.least_percent:g} % of {peak}"
-    return Rule((peak_gbs, round(stated.least_percent / 100 - 1, 3), None, "GB/s"), why)
+    lower = round(stated.least_percent / 100 - 1, 3)
+    return Rule((peak_gbs, lower, None, "GB/s"), why, is_bound=True)
 
 
 def both_ways() -> Rule:
@@ -232,9 +237,9 @@ def collective(
         f"its slowest link, {factor:g} times"
     )
     if unit == "us":
-        return Rule((round(allowed_us, 3), None, factor - 1, unit), why)
+        return Rule((round(allowed_us, 3), None, factor - 1, unit), why, is_bound=True)
     bus = share * size / allowed_us / 1e3
-    return Rule((round(bus, 3), round(1 / factor - 1, 6), None, unit), why)
+    return Rule((round(bus, 3), round(1 / factor - 1, 6), None, unit), why, is_bound=True)
 
 
 def _share(operation: str, devices: int, whole: bool) -> float:

@@ -9,7 +9,7 @@ was made of; on others it allows for the difference between machines.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from fabricheck.node import NodeModel
@@ -90,7 +90,8 @@ class MetricLimits:
         rule = metric.rule or floor(metric, self.node)
         if rule is None or not entries.requires(rule.entry):
             return rule
-        return _wider(rule.entry, tolerance, f"{rule.why}, on a host that others may use") or rule
+        wider = _wider(rule.entry, tolerance, f"{rule.why}, on a host that others may use")
+        return rule if wider is None else replace(wider, is_bound=rule.is_bound)
 
     @property
     def _measured_here(self) -> bool:
