@@ -271,12 +271,12 @@ def test_a_peak_is_no_level_that_all_devices_stay_behind(mi250x):
     session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "HBM of device 3"), 0.9)])
     expected = names(diagnose(session, mi250x.node))
     worst = [metric for metric in session.metrics if metric.reduce == "worst" and metric.value]
-    for is_bound in (True, False):
+    for is_peak in (True, False):
         session.metrics = [
             replace(
                 metric, reference=1.4 * metric.value, least=1.35 * metric.value, most=None,
-                record=metric.record.model_copy(update={"is_bound": is_bound}),
+                record=metric.record.model_copy(update={"is_peak": is_peak}),
             )
             for metric in worst
         ]  # fmt: skip
-        assert (names(diagnose(session, mi250x.node)) == expected) is is_bound
+        assert (names(diagnose(session, mi250x.node)) == expected) is is_peak

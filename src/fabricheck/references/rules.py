@@ -109,12 +109,12 @@ class _File(StrictModel):
 class Rule:
     """The entry that a rule gives a metric, with the rule as its reason.
 
-    is_bound: whether its value is a bound such as a peak, which no healthy node reaches.
+    is_peak: whether its value is a peak, which no healthy node reaches.
     """
 
     entry: Entry
     why: str
-    is_bound: bool = False
+    is_peak: bool = False
 
 
 def without_limit(unit: Unit, doubt: str) -> Rule:
@@ -198,7 +198,7 @@ def _floor(stated: _Floor, peak_gbs: float, peak: str) -> Rule | None:
         return None  # it is unknown
     why = f"no healthy node on record is below {stated.least_percent:g} % of {peak}"
     lower = round(stated.least_percent / 100 - 1, 3)
-    return Rule((peak_gbs, lower, None, "GB/s"), why, is_bound=True)
+    return Rule((peak_gbs, lower, None, "GB/s"), why, is_peak=True)
 
 
 def both_ways() -> Rule:
@@ -237,9 +237,9 @@ def collective(
         f"its slowest link, {factor:g} times"
     )
     if unit == "us":
-        return Rule((round(allowed_us, 3), None, factor - 1, unit), why, is_bound=True)
+        return Rule((round(allowed_us, 3), None, factor - 1, unit), why)
     bus = share * size / allowed_us / 1e3
-    return Rule((round(bus, 3), round(1 / factor - 1, 6), None, unit), why, is_bound=True)
+    return Rule((round(bus, 3), round(1 / factor - 1, 6), None, unit), why)
 
 
 def _share(operation: str, devices: int, whole: bool) -> float:

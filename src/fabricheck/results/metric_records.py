@@ -32,8 +32,8 @@ class MetricRecord(StrictModel):
     computed from them, or is a count; what it is compared with, of a member in percent of that.
     decided: the series that decided a computed value, as of the member that is behind. compared: of
     a metric that compares measurements, its value with these, in words. rule: the rule that gave
-    its limit, in a sentence; None where a reference gave it. is_bound: whether its reference is a
-    bound, such as a peak, and not what healthy nodes reach.
+    its limit, in a sentence; None where a reference gave it. is_peak: whether its reference is a
+    peak, and not what healthy nodes reach.
     """
 
     series: tuple[int, ...]
@@ -41,7 +41,7 @@ class MetricRecord(StrictModel):
     decided: tuple[int, ...] = ()
     compared: str = ""
     rule: str | None = None
-    is_bound: bool = False
+    is_peak: bool = False
 
 
 class CheckRecord(StrictModel):

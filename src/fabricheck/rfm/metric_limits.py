@@ -91,7 +91,7 @@ class MetricLimits:
         if rule is None or not entries.requires(rule.entry):
             return rule
         wider = _wider(rule.entry, tolerance, f"{rule.why}, on a host that others may use")
-        return rule if wider is None else replace(wider, is_bound=rule.is_bound)
+        return rule if wider is None else replace(wider, is_peak=rule.is_peak)
 
     @property
     def _measured_here(self) -> bool:

@@ -114,7 +114,7 @@ class Figure:
             decided=() if reduced else tuple(index[id(series)] for series in self.decisive),
             compared=self.said,
             rule=None if rule is None else rule.why,
-            is_bound=rule is not None and rule.is_bound,
+            is_peak=rule is not None and rule.is_peak,
         )
 
 

@@ -435,7 +435,7 @@ def _noise(series: Series) -> float:
 def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable, Evidence]:
     """Return the levels of groups that references state: the narrowest limit counts.
 
-    A bound such as a peak is no level: every healthy node is below it.
+    A peak is no level: every healthy node is below it.
     """
     found: dict[Hashable, Evidence] = {}
     for metric in session.metrics:
@@ -443,7 +443,7 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
             continue
         if metric.unit in ("%", "count"):
             continue
-        if metric.record is not None and metric.record.is_bound:
+        if metric.record is not None and metric.record.is_peak:
             continue
         check = metric.check_row.check or ""
         parts = [abs(math.log(limit / metric.reference)) for limit in (metric.least, metric.most)
