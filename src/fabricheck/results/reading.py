@@ -501,10 +501,11 @@ def _of_report(path: Path) -> Results:
 
     Its documents are in the results folder in which they were measured, if that is there.
     """
-    measured_in = Path(parse_report(path).session_info.prefix_output).parents
-    results = next((folder.parent for folder in measured_in if folder.name == "output"), None)
-    if results is None or not _is_results(results):
-        results = path.parent
+    results = path.parent
+    for folder in Path(parse_report(path).session_info.prefix_output).parents:
+        if folder.name == "output" and _is_results(folder.parent):
+            results = folder.parent
+            break
     return of_session(ResultsFolder(results), read_report(path, results))
 
 
