@@ -295,7 +295,7 @@ def test_of_two_nodes_nobody_knows_which_one_stands_out():
     assert not found.worse and not found.better
     assert [round(end) for end in found.ends] == [-33, 33]
     (figure,) = nodes.figures([found])
-    assert "Which of two nodes is off, nothing here can tell" in figure.says
+    assert "With two nodes nothing here tells which of them is off" in figure.says
     assert "No node is worse" not in figure.says
 
 

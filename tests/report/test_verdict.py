@@ -70,7 +70,7 @@ def test_what_a_pass_does_not_rest_on_is_told(results_folder):
     assert no_gpu == NO_GPU
     assert judged_ones.startswith("1 of 2 metrics have a limit; the others are recorded")
     assert skipped == "1 of 2 checks was skipped."
-    assert unknown.startswith("No selected set is known")
+    assert unknown.startswith("It is unknown which set was to run")
 
 
 NO_GPU = "No GPU was measured, so a PASS accepts nothing."
@@ -91,7 +91,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
     [
         (
             factories.simulated_document(),
-            ["It is of a simulated node and says nothing about a mach"],
+            ["This result comes from a simulated node and says nothing about a mach"],
         ),
         (
             factories.document(series=[], program=TOPOLOGY, differences=[]),
@@ -103,7 +103,7 @@ def test_nothing_judged_is_told_beside_pass(results_folder, lower):
 def test_what_passed_without_hardware_or_series_is_told(results_folder, document, said):
     case = factories.case(perfvalues={"local:host:a": judged(10.0)})
     found = of(results_folder, [case], {"stream_local": document}).verdict.caveats
-    others = [one for one in found if not one.startswith("No selected set is known")]
+    others = [one for one in found if not one.startswith("It is unknown which set was to run")]
     assert len(others) == len(said) and all(map(str.startswith, others, said))
 
 

@@ -326,7 +326,7 @@ def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
     case = made.good("stream_local", None)
     found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
     assert (found.status, found.set) == ("PASS", "-n stream_local")
-    assert any("missing checks are unknown" in one for one in found.caveats)
+    assert any("missing checks go unnoticed" in one for one in found.caveats)
     factories.recorded_checks(tmp_path / "output", made.WHERE, p2p_engine="smoke full")
     assert made.judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
 

@@ -176,14 +176,17 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
     ]
     if len(shown) < len(every):
         sentences.append(
-            f"Drawn are {len(shown)}, of worst and median one, those first of which a node stands "
-            "out; the data has all. The darker a dot, the more nodes are there."
+            f"{len(shown)} of them are drawn: those in which a node stands out come first, and a "
+            "worst and its median count as one. The data has all of them. The darker a dot, the "
+            "more nodes are there."
         )
     out = dict.fromkeys(node for spread in every for node in spread.worse)
     if out:
         sentences.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
     elif nodes < FEWEST:
-        sentences.append("Which of two nodes is off, nothing here can tell: their references do.")
+        sentences.append(
+            "With two nodes nothing here tells which of them is off; their references do."
+        )
     else:
         sentences.append("No node is worse than the others by more than their spread.")
         better = {node for spread in every for node in spread.better}

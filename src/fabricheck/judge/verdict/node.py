@@ -424,15 +424,16 @@ class NodeJudgement:
     def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
         cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
         if self.subject.simulated is not None:
-            yield "It is of a simulated node and says nothing about a machine."
+            yield "This result comes from a simulated node and says nothing about a machine."
         elif self._gpus == "none":
             yield "No GPU was measured, so a PASS accepts nothing."
         if self.outcomes:
             yield from result_caveats(cases, self.documents, len(self.outcomes), skipped)
         left_out = any(deviation.rule.name == LEFT_OUT for deviation, _ in self._deviations)
         if not (self.sets or left_out or missing) and self.outcomes:
-            label = _label(self.choice)
-            yield f"No selected set is known ({label}), so missing checks are unknown."
+            words = self.choice.set or " ".join(self.choice.words)
+            selected = f" ({words} was selected)" if words else ""
+            yield f"It is unknown which set was to run{selected}, so missing checks go unnoticed."
         yield from (each.sentence for each, accepted in self._deviations if accepted)
         for where in self.results.partitions if self.sets else ():
             if where not in self.recorded:

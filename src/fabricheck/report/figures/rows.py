@@ -212,8 +212,8 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
     if keys:
         named = enumerated(f"{record} ({key})" for record, key in keys.items())
         sentence = (
-            f" The simulation was fitted to {named}: agreement there, and wherever the same "
-            "parameter decides, is no evidence."
+            f" The simulation was fitted to {named}. Agreement with these values, and with others "
+            "that the same parameter decides, is not evidence."
         )
     others = frozenset(shown - keys.keys())
     return sentence + "".join(each.fitted(observed, others) for each in added_sections())
