@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import runpy
 import subprocess
@@ -28,6 +29,21 @@ def test_every_page_is_in_the_site_and_every_link_leads_somewhere(tmp_path):
     assert {page.with_suffix(".html") for page in pages} <= {
         file.relative_to(tmp_path) for file in tmp_path.rglob("*.html")
     }
+
+
+def test_the_search_names_the_page_of_a_hit_and_prefers_the_handbook(tmp_path):
+    assert build(tmp_path).returncode == 0
+    entries = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+    by_location = {entry["location"]: entry for entry in entries}
+    assert by_location["result.html#drain"]["title"] == "Read the result: Drain"
+    assert by_location["result.html"]["title"] == "Read the result"
+    boosts = [
+        by_location[page]["boost"]
+        for page in ("result.html#drain", "reference/verdict.html#drain", "evidence/faults.html")
+    ]
+    assert boosts[0] > boosts[1] == boosts[2]
+    # The worker of the site's search hands the boost to lunr.
+    assert "{boost: doc.boost}" in (tmp_path / "search" / "worker.js").read_text()
 
 
 @pytest.mark.parametrize(
