@@ -145,8 +145,7 @@ class Hypothesis:
 Explains = Callable[[Hypothesis], frozenset[int]]
 
 
-@dataclass
-class _Sums:
+class _Sums(NamedTuple):
     """The sums of a group: weights, weighted distances from its level, and their squares."""
 
     weight: float = 0.0
@@ -188,6 +187,9 @@ class Search:
         ]
         self._healthy = [transfer.variance for transfer in evidence]
         self._candidates = list(candidates)
+        members = grouped((group, number) for number, group in enumerate(self._group))
+        self._members = [members[group] for group in range(len(known))]
+        self._healthy_sums = [self._sums_of_group(group, {}) for group in range(len(known))]
 
     def best(self, explains: Explains) -> tuple[Hypothesis, list[Hypothesis]]:
         """Return the best set, and all sets of the same size that were tried, the likeliest first.
@@ -273,6 +275,9 @@ class Search:
                 return self._with(start.shifts, sums, touched, log)
 
             base = start.cost + candidate.cost
+            # Most components cannot make a set likely enough, whatever their factor.
+            if base + self._least_with(start.shifts, sums, touched) > most:
+                continue
             log, gain = _least(cost_of, min(0.0, most - base))
             if gain >= 0 or base + gain >= most:
                 continue
@@ -335,26 +340,59 @@ class Search:
         return self._healthy[number] + (MODEL_ERROR * shift / (1 - shift)) ** 2
 
     def _sums(self, shifts: Mapping[int, float]) -> list[_Sums]:
-        sums = [_Sums() for _ in self._known]
-        for number, group in enumerate(self._group):
+        """Return the sums of each group."""
+        sums = list(self._healthy_sums)
+        for group in {self._group[number] for number in shifts}:
+            sums[group] = self._sums_of_group(group, shifts)
+        return sums
+
+    def _sums_of_group(self, group: int, shifts: Mapping[int, float]) -> _Sums:
+        sum_of_weights = first = second = 0.0
+        for number in self._members[group]:
             shift = shifts.get(number, 0.0)
             weight = 1 / self._variance(number, shift)
             distance = self._distance[number] - shift
-            its = sums[group]
-            its.weight += weight
-            its.first += weight * distance
-            its.second += weight * distance * distance
-        return sums
+            sum_of_weights += weight
+            first += weight * distance
+            second += weight * distance * distance
+        return _Sums(sum_of_weights, first, second)
 
     def _total(self, shifts: Mapping[int, float]) -> float:
         """Return the cost of shifts relative to no shifts."""
         changed = {self._group[number] for number in shifts}
-        healthy, other = self._sums({}), self._sums(shifts)
-        cost = sum(other[g].cost(self._known[g]) - healthy[g].cost(self._known[g]) for g in changed)
+        cost = 0.0
+        for group in changed:
+            known = self._known[group]
+            shifted = self._sums_of_group(group, shifts)
+            cost += shifted.cost(known) - self._healthy_sums[group].cost(known)
         # A prediction that is less certain than the evidence costs, too.
         return cost + sum(
             math.log(self._variance(number, shift) / self._healthy[number])
             for number, shift in shifts.items()
+        )
+
+    def _least_with(
+        self, base: Mapping[int, float], sums: Sequence[_Sums], touched: Sequence[Touch]
+    ) -> float:
+        """Return a cost of one more component relative to a base that no factor gets below.
+
+        It is the cost if the component explained perfectly all that it touches.
+        """
+        left: dict[int, _Sums] = {}
+        for touch in touched:
+            group = self._group[touch.number]
+            shift = base.get(touch.number, 0.0)
+            weight = 1 / self._variance(touch.number, shift)
+            distance = self._distance[touch.number] - shift
+            its = left.get(group, sums[group])
+            left[group] = _Sums(
+                its.weight - weight,
+                its.first - weight * distance,
+                its.second - weight * distance * distance,
+            )
+        return sum(
+            its.cost(self._known[group]) - sums[group].cost(self._known[group])
+            for group, its in left.items()
         )
 
     def _with(
