@@ -185,6 +185,9 @@ class Platform:
         self.links: dict[Resource, dict[str, Any]] = {}
         self.places: Sequence[Place] = (*node.devices, *node.domains)
         self._domains = {domain.index: domain for domain in node.domains}
+        # Messages take the ways of kernels and copies: each is made once.
+        self._kernels: dict[tuple[End, End], dict[str, Any]] = {}
+        self._copies: dict[tuple[End, End], dict[str, Any]] = {}
 
     @property
     def stated(self) -> bool:
@@ -320,6 +323,12 @@ class Platform:
 
     def _kernel(self, device: Device, place: Place) -> dict[str, Any]:
         """Return the links over which a device's kernel reads and writes a memory."""
+        ends = end_of(device), end_of(place)
+        if ends not in self._kernels:
+            self._kernels[ends] = self._new_kernel(device, place)
+        return self._kernels[ends]
+
+    def _new_kernel(self, device: Device, place: Place) -> dict[str, Any]:
         memory, end = self._memory(place), end_of(device)
         read, write = [memory], [memory]
         if isinstance(place, Domain):
@@ -339,6 +348,12 @@ class Platform:
 
     def _copy(self, source: Place, destination: Place) -> dict[str, Any]:
         """Return the links and the start time of a copy-engine transfer."""
+        ends = end_of(source), end_of(destination)
+        if ends not in self._copies:
+            self._copies[ends] = self._new_copy(source, destination)
+        return self._copies[ends]
+
+    def _new_copy(self, source: Place, destination: Place) -> dict[str, Any]:
         parameters = self.parameters
         start = float(parameters.copy_start_us.value)
         hop = float(parameters.copy_hop_us.value)
