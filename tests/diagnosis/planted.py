@@ -18,7 +18,14 @@ from diagnosis.sessions import Session as Drawn
 from fabricheck.judge.diagnosis.components import Candidate, candidates, passes
 from fabricheck.judge.diagnosis.diagnose import Miss, Session, diagnose
 from fabricheck.judge.diagnosis.model import Component, Diagnosis
-from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of, transfers
+from fabricheck.judge.diagnosis.transfers import (
+    Key,
+    Routes,
+    Transfer,
+    chosen_series,
+    rates_of,
+    transfers,
+)
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
 from fabricheck.results.series import at_once
@@ -68,7 +75,7 @@ class Node:
 
     @cached_property
     def _healthy(self) -> Mapping[Key, float]:
-        return rates_of(self.session.documents, self._routes(()))
+        return rates_of(chosen_series(self.session.documents), self._routes(()))
 
     def _routes(self, faults: Sequence[Fault]) -> Routes:
         found = Routes(self.node)
@@ -84,7 +91,7 @@ class Node:
 
     def parts(self, faults: Sequence[Fault]) -> dict[Key, float]:
         """Return by series the part of its rate that faults leave, where that is not 1."""
-        rates = rates_of(self.session.documents, self._routes(faults))
+        rates = rates_of(chosen_series(self.session.documents), self._routes(faults))
         parts: dict[Key, float] = {}
         for key, own in self.passes.items():
             part = rates[key] / self._healthy[key] if key in rates else 1.0

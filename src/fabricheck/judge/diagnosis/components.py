@@ -17,7 +17,13 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COLLECTIVES
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
 from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST, Candidate, Touch
-from fabricheck.judge.diagnosis.transfers import Key, Routes, Transfer, rates_of
+from fabricheck.judge.diagnosis.transfers import (
+    Key,
+    Routes,
+    Transfer,
+    chosen_series,
+    rates_of,
+)
 from fabricheck.node import NodeModel
 from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
 from fabricheck.node.platform import End, Resource, ResourceKind
@@ -304,7 +310,8 @@ def _wirings(
         if (differences := document.get("differences")) is not None
     ]
     told = {place_of(difference) for differences in topologies for difference in differences}
-    healthy = rates_of(documents, Routes(node))
+    chosen = chosen_series(documents)
+    healthy = rates_of(chosen, Routes(node))
     places = {key: number for number, key in enumerate(transfers)}
     for kind, ids, content in _contents(node, bool(told), concerned):
         component = Component(kind=kind, ids=ids)
@@ -317,7 +324,7 @@ def _wirings(
             continue  # the node could not run so
         logs = {
             places[key]: math.log(rate / healthy[key])
-            for key, rate in rates_of(documents, Routes(other)).items()
+            for key, rate in rates_of(chosen, Routes(other)).items()
             if key in places and healthy.get(key, 0.0) > 0 and 0 < rate < math.inf
         }
         logs = {number: log for number, log in logs.items() if abs(log) > _SAME}

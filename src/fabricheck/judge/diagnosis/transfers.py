@@ -95,6 +95,19 @@ class Small:
         return self.start_us + series["bytes"] / gbs / 1e3
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """The series of a document that show components: of each transfer that of the largest size.
+
+    at_once: by series what it has in common with those measured at the same time; its key if it was
+    measured alone.
+    """
+
+    document: ResultDocument
+    series: Mapping[Key, Series]
+    at_once: Mapping[Key, Hashable]
+
+
 #: Simultaneous flows, and by series the numbers of those that it consists of.
 _AtOnce = tuple[Sequence[Flow], Mapping[Key, Sequence[int]]]
 
@@ -188,12 +201,12 @@ class Routes:
 
         :param slowed: a resource that has only a fraction of its bandwidth.
         """
+        if len(flows) == 1 and slowed is None:  # nearly all cases
+            return [min([self.gbs[name] / n for name, n in flows[0].items()], default=math.inf)]
         left = {
             name: self.gbs[name] * (_SLOWED if name == slowed else 1)
             for name in dict.fromkeys(name for flow in flows for name in flow)
         }
-        if len(flows) == 1:  # nearly all cases
-            return [min((left[name] / n for name, n in flows[0].items()), default=math.inf)]
         alone = [
             min((left[name] / times for name, times in flow.items() if name in self.each),
                 default=math.inf)
@@ -236,33 +249,47 @@ def transfers(
     :param routes: None without a node model; only devices and pairs are then known.
     """
     found: dict[Key, Transfer] = {}
-    for check, document in documents.items():
-        chosen = _largest(check, document)
+    for chosen in chosen_series(documents):
         if routes is not None:
-            for flows, numbers in _at_once(chosen, document, routes):
-                found |= {
-                    transfer.key: transfer for transfer in _of_flows(flows, numbers, chosen, routes)
-                }
-        for key, series in chosen.items():
+            for flows, numbers in _at_once(chosen, routes):
+                its = _of_flows(flows, numbers, chosen.series, routes)
+                found |= {transfer.key: transfer for transfer in its}
+        for key, series in chosen.series.items():
             if key not in found:
                 passes = _passed(series, routes)
                 if passes:
-                    alike = (check, *transfer(series), series["bytes"], _class(series, routes))
+                    alike = (key[0], *transfer(series), series["bytes"], _class(series, routes))
                     slack, kind = dict.fromkeys(passes, 0.0), _kind(series, routes)
                     found[key] = Transfer(key, series, slack, None, alike, kind)
     return found
 
 
-def rates_of(documents: Mapping[str, ResultDocument], routes: Routes) -> dict[Key, float]:
+def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
+    """Return the series of each document that show components.
+
+    :param documents: by check.
+    """
+    found = []
+    for check, document in documents.items():
+        largest = _largest(check, document)
+        together = {
+            key: at_once(series) if series["role"] == "share" else key
+            for key, series in largest.items()
+        }
+        found.append(Chosen(document, largest, together))
+    return found
+
+
+def rates_of(every: Iterable[Chosen], routes: Routes) -> dict[Key, float]:
     """Return the rate of each series by the node model; for latencies the inverse, in 1/us."""
     found: dict[Key, float] = {}
-    for check, document in documents.items():
-        chosen = _largest(check, document)
-        for flows, numbers in _at_once(chosen, document, routes):
+    for chosen in every:
+        for flows, numbers in _at_once(chosen, routes):
             rates = routes.rates(flows)
             for key, its in numbers.items():
-                found[key] = _with_start(chosen[key], min(rates[flow] for flow in its), routes)
-        for key, series in chosen.items():
+                slowest = min([rates[flow] for flow in its])
+                found[key] = _with_start(chosen.series[key], slowest, routes)
+        for key, series in chosen.series.items():
             start_us = routes.start_us(series)
             if start_us is not None:
                 found[key] = 1 / start_us
@@ -373,15 +400,13 @@ def _with_start(series: Series, gbs: float, routes: Routes) -> float:
     return gbs if total_us is None else series["bytes"] / total_us / 1e3
 
 
-def _at_once(
-    chosen: Mapping[Key, Series], document: ResultDocument, routes: Routes
-) -> Iterable[_AtOnce]:
+def _at_once(chosen: Chosen, routes: Routes) -> Iterable[_AtOnce]:
     """Return the flows of series, grouped by simultaneous ones."""
-    sets = grouped(
-        (at_once(series) if series["role"] == "share" else key, (key, flows))
-        for key, series in chosen.items()
-        if (flows := routes.flows(series, document))
-    )
+    sets: dict[Hashable, list[tuple[Key, tuple[Flow, ...]]]] = {}
+    for key, series in chosen.series.items():
+        flows = routes.flows(series, chosen.document)
+        if flows:
+            sets.setdefault(chosen.at_once[key], []).append((key, flows))
     for members in sets.values():
         simultaneous = [(key, flow) for key, flows in members for flow in flows]
         numbers = grouped((key, number) for number, (key, _) in enumerate(simultaneous))
