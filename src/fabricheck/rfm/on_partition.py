@@ -98,6 +98,10 @@ def _nodes(names: list[str]) -> str:
 #: The platform of a simulated node in the stage folder, named by FABRICHECK_SIMULATED_NODE.
 PLATFORM = "node.json"
 
+#: The platforms that were made, by the digests of model and overlay, and how many nodes they have:
+#: all checks of a session have the same.
+_PLATFORMS: dict[tuple[str, str | None, int], str] = {}
+
 
 class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
     """The part that the checks which build the programs share with those that measure."""
@@ -179,10 +183,13 @@ class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
                     f"Partition {self.current_partition.fullname} states {self.device_count} "
                     f"devices, but a simulated {node.name} has all of its {len(node.devices)}."
                 )
-            platform = platform_json(node, nodes)
+            overlaid = node.overlay.sha256 if node.overlay is not None else None
+            files = (node.sha256, overlaid, nodes)
+            if files not in _PLATFORMS:
+                _PLATFORMS[files] = platform_json(node, nodes)
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
-        (Path(self.stagedir) / PLATFORM).write_text(platform)
+        (Path(self.stagedir) / PLATFORM).write_text(_PLATFORMS[files])
         self.env_vars[ENV_SIMULATED_NODE] = PLATFORM
 
     def request_of(self, program: str, arguments: Sequence[str]) -> Requested:
