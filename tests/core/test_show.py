@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
+import fcntl
 import json
+import os
 import re
+import struct
+import termios
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -91,3 +96,39 @@ def test_nothing_else_draws_a_table_or_counts_what_it_leaves_out():
         if path != source / "core" / "show.py":
             assert not re.search(r"^from rich|import rich|^ +from rich(?!\.text)", text, re.M), path
             assert not re.search(r"[Aa]nd \{len\([^}]*\} more\b", text), path
+
+
+@contextlib.contextmanager
+def terminal():
+    """Make standard error a terminal of 40 columns, and give how to read it."""
+    master, slave = os.openpty()
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 40, 0, 0))
+    with os.fdopen(slave, "w") as stderr, contextlib.redirect_stderr(stderr):
+        yield lambda: os.read(master, 1 << 12).decode()
+    os.close(master)
+
+
+def test_a_terminal_shows_what_is_done_until_it_is_done():
+    with terminal() as read:
+        with show.working("reading session 3 of 40"):
+            assert read() == "reading session 3 of 40 ..."
+        assert read() == f"\r{27 * ' '}\r"
+
+
+def test_what_is_done_is_gone_after_an_error_too():
+    with terminal() as read:
+        with pytest.raises(ValueError), show.working("drawing"):
+            assert read() == "drawing ..."
+            raise ValueError
+        assert read() == f"\r{11 * ' '}\r"
+
+
+def test_what_is_done_takes_one_line_of_a_narrow_terminal():
+    with terminal() as read, show.working("judging " + 60 * "x"):
+        assert len(read()) == 39
+
+
+def test_a_pipe_does_not_show_what_is_done(capsys):
+    with show.working("judging"):
+        pass
+    assert capsys.readouterr() == ("", "")

@@ -1,7 +1,10 @@
 """`fabricheck diagnose`: its text, its JSON, and what --measure runs or refuses."""
 
 import json
+import os
 import subprocess
+import sys
+from pathlib import Path
 
 import pytest
 from typer.testing import CliRunner
@@ -45,6 +48,18 @@ def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(session
         "-n ^p2p_kernel$",
     ):
         assert words in said.output
+
+
+def test_a_terminal_shows_what_it_is_doing_and_a_pipe_does_not(session):
+    command = [Path(sys.executable).with_name("fabricheck"), "diagnose", session]
+    piped = subprocess.run(command, capture_output=True, text=True)
+    assert (piped.returncode, piped.stderr) == (0, "")
+    master, slave = os.openpty()
+    shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, text=True)
+    os.close(slave)
+    assert shown.stdout == piped.stdout
+    assert os.read(master, 1 << 12).startswith(b"judging ")
+    os.close(master)
 
 
 def test_json_has_all_of_it(session):

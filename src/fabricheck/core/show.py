@@ -24,6 +24,9 @@ if TYPE_CHECKING:
 #: More columns than any line has: in a pipe nothing is wrapped, unless COLUMNS says how wide it is.
 _UNLIMITED = 100_000
 
+#: The columns of a terminal that does not say how many it has.
+_USUAL_COLUMNS = 80
+
 #: Colours of a status.
 STATUS_COLOURS = {
     "pass": "green",
@@ -139,6 +142,25 @@ def joined(*parts: str | Text) -> Text:
 def line(text: object, to_stderr: bool = False) -> None:
     """Print a text as one line, whatever it has."""
     print(printable_line(str(text)), file=sys.stderr if to_stderr else sys.stdout, flush=True)
+
+
+@contextlib.contextmanager
+def working(doing: str) -> Iterator[None]:
+    """Show on a terminal what a command is doing, in a line that is gone when it is done.
+
+    Nothing is written where standard error is a file or a pipe.
+    """
+    if not sys.stderr.isatty():
+        yield
+        return
+    # A line that continues on the next one could not be taken back.
+    columns = os.get_terminal_size(sys.stderr.fileno()).columns or _USUAL_COLUMNS
+    shown = cut(printable_line(f"{doing} ..."), max(columns - 1, 4))
+    print(shown, end="", file=sys.stderr, flush=True)
+    try:
+        yield
+    finally:
+        print(f"\r{' ' * len(shown)}\r", end="", file=sys.stderr, flush=True)
 
 
 @contextlib.contextmanager

@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from fabricheck.core import show
 from fabricheck.core.checkout import ORIGIN, ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
@@ -107,9 +108,10 @@ def ask(
             *([f"--name=^({'|'.join(map(re.escape, names))})( |$)"] if names else []),
         ]
         try:
-            done = subprocess.run(
-                command, env=environment, capture_output=True, text=True, timeout=LIMIT_S
-            )
+            with show.working(f"asking ReFrame for the metrics of {named}"):
+                done = subprocess.run(
+                    command, env=environment, capture_output=True, text=True, timeout=LIMIT_S
+                )
         except subprocess.TimeoutExpired:
             raise InvalidInputError(
                 f"ReFrame's dry run on {named} took more than {LIMIT_S} s."

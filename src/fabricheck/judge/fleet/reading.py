@@ -371,12 +371,13 @@ def _exported(results: reading.Results, log: export.ExportLog) -> Iterator[list[
     """Yield the tables of sessions."""
     log.problems[:0] = [problem.sentence for problem in results.problems]
     log.notes += results.notes
-    for source in results.sources:
-        # A copy: what it reads is not kept.
-        rows = export.of_source(replace(source), log, several=bool(results.parts))
-        while batch := list(itertools.islice(rows, export.BATCH)):
-            origin = pl.lit(str(source.results)).alias(ORIGIN)
-            yield _needed(export.frame(batch).lazy().with_columns(origin))
+    for number, source in enumerate(results.sources, 1):
+        with show.working(f"reading session {number} of {len(results.sources)}"):
+            # A copy: what it reads is not kept.
+            rows = export.of_source(replace(source), log, several=bool(results.parts))
+            while batch := list(itertools.islice(rows, export.BATCH)):
+                origin = pl.lit(str(source.results)).alias(ORIGIN)
+                yield _needed(export.frame(batch).lazy().with_columns(origin))
 
 
 def _requested(results: reading.Results) -> dict[str, str | None]:

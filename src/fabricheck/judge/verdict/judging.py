@@ -8,6 +8,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from itertools import chain, groupby
 
+from fabricheck.core import show
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict import evidence, model
@@ -59,7 +60,8 @@ def judge(
         judged = [(subject, verdict(subject, its, named)) for subject, its in found.items()]
         return judged, in_rounds
 
-    made = _by_all_cores(of_sources, _shares(results))
+    with show.working(f"judging {results.title}"):
+        made = _by_all_cores(of_sources, _shares(results))
     subjects = [subject for judged, _ in made for subject, _ in judged]
     if len({*subjects}) < len(subjects):
         # A folder with results of another node's sources is judged together with these.

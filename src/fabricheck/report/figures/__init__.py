@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
+from fabricheck.core import show
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.report.figure import Figure, defect
 from fabricheck.report.figures import (
@@ -47,12 +48,13 @@ def sections(
     for title, drawers in SECTIONS.items():
         for draw in drawers:
             try:
-                is_node = draw is node.figures
-                for figure in node.figures(observed, diagnosis) if is_node else draw(observed):
-                    if any(figure.id == one.id for own in figures.values() for one in own):
-                        raise ValueError(f"another figure has the id {figure.id!r}")
-                    says = figure.says + fitted(observed, figure.rows)
-                    figures.setdefault(title, []).append(replace(figure, says=says))
+                with show.working(f"drawing the figures of {observed.where or title}: {title}"):
+                    is_node = draw is node.figures
+                    for figure in node.figures(observed, diagnosis) if is_node else draw(observed):
+                        if any(figure.id == one.id for own in figures.values() for one in own):
+                            raise ValueError(f"another figure has the id {figure.id!r}")
+                        says = figure.says + fitted(observed, figure.rows)
+                        figures.setdefault(title, []).append(replace(figure, says=says))
             # Any exception: unexpected results must not hide all other figures.
             except Exception as error:
                 where = f" of {observed.where}" if observed.where else ""
