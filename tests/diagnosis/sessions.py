@@ -38,7 +38,8 @@ from drawn import Judged, Limits, chosen_once, factors
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, SMALLER_IS_BETTER
 from fabricheck.node import NodeModel, load
-from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
+from fabricheck.node.overlaid import apply_overlay
+from fabricheck.node.overlay import Overlay, OverlayFile
 from fabricheck.node.platform import changed, routes
 from fabricheck.references import rules
 from fabricheck.references.entries import plain

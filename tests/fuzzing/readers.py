@@ -40,7 +40,8 @@ from fabricheck.core.lines import doubled
 from fabricheck.core.models import read_model
 from fabricheck.core.text import read_text
 from fabricheck.node import load
-from fabricheck.node.overlay import apply_overlay, read_overlay
+from fabricheck.node.overlaid import apply_overlay
+from fabricheck.node.overlay import read_overlay
 from fabricheck.papers import fidelity_plan
 from fabricheck.references import calibrated, entries, published, rules, stated
 from fabricheck.results import archive, document, metric_records, requested_nodes, session

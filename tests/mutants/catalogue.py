@@ -91,7 +91,7 @@ BELIEF = (
 )  # fmt: skip
 
 SESSIONS = (
-    Mutant("a pair has its share of the least used link", "node/paths.py",
+    Mutant("a pair has its share of the least used link", "node/contention.py",
            "return max(uses[hop]", "return min(uses[hop]", ("rfm/test_relative.py",)),
     Mutant("of single messages the median of the pairs counts", "rfm/nodes.py",
            "longest = max(time for time in times if time is not None)",

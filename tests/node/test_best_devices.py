@@ -7,7 +7,8 @@ from itertools import combinations, permutations
 import pytest
 
 from fabricheck.node import load
-from fabricheck.node.placement import judge, mean_between
+from fabricheck.node.placement import judge
+from fabricheck.node.subsets import mean_between
 
 NODE = load("mi250x")
 PEAKS = {pair: NODE.peer_peak_gbs(*pair) for pair in permutations(range(8), 2)}

@@ -12,7 +12,7 @@ import pytest
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.yaml_files import read
 from fabricheck.node import LinkClass, NodeModel, available, load, node_directory
-from fabricheck.node.placement import domain_of_core, near_masks
+from fabricheck.node.placement import domain_of_core, near_masks, placements
 from fabricheck.node.schema import Quantity
 
 NODES = (
@@ -152,7 +152,7 @@ def test_the_peaks_that_jsc_states_parts_of():
 def test_devices_of_jureca_hang_on_every_other_of_eight_numa_domains():
     node = load("a100-jureca")
     assert [device.domain for device in node.devices] == [3, 1, 7, 5]
-    found = node.placements()
+    found = placements(node)
     assert set(found) == {"right", "in_order", "far", "spread", "shared_domain", "shared_device"}
     assert found["right"].map_cpu == "48,16,112,80"
     assert not any(found["far"].local)
@@ -191,7 +191,7 @@ def test_each_device_has_cores_of_its_own_near_it(name):
 
 
 def test_placements_of_the_epicure_case_study_on_lumi_g(mi250x):
-    found = mi250x.placements()
+    found = placements(mi250x)
     assert found["right"].map_cpu == "49,57,17,25,1,9,33,41"
     assert all(found["right"].local)
     assert found["in_order"].map_cpu == "1,9,17,25,33,41,49,57"
@@ -206,7 +206,7 @@ def test_placements_of_the_epicure_case_study_on_lumi_g(mi250x):
 
 
 def test_placements_on_leonardo_have_a_domain_without_devices():
-    found = load("a100-booster").placements()
+    found = placements(load("a100-booster"))
     assert set(found) == {"right", "far", "spread", "shared_device"}
     assert found["far"].map_cpu == "16,17,18,19"
     assert found["spread"].local == (True, True, False, False)
@@ -218,7 +218,7 @@ def test_a_core_that_no_domain_has(mi250x):
 
 
 def test_one_numa_domain_leaves_no_wrong_placement():
-    assert set(load("h200").placements()) == {"right", "shared_device"}
+    assert set(placements(load("h200"))) == {"right", "shared_device"}
 
 
 def test_best_subsets_are_those_of_the_hugging_face_page(mi250x):

@@ -9,6 +9,7 @@ import yaml
 
 from fabricheck.core.errors import InvalidFile, NotFoundError
 from fabricheck.node import LinkClass, load, node_directory
+from fabricheck.node.placement import placements
 from fabricheck.node.platform import platform
 from fabricheck.node.system import system
 
@@ -50,7 +51,7 @@ def test_rotated_numa_map():
     node = overlaid("numa-map-rotated")
     assert [device.domain for device in node.devices] == [0, 0, 2, 2, 1, 1, 3, 3]
     assert node.domains[0].devices == (0, 1)
-    assert node.placements()["right"].cores[0] == 1
+    assert placements(node)["right"].cores[0] == 1
 
 
 def test_remapped_links():

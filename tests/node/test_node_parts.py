@@ -9,6 +9,7 @@ import yaml
 
 from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.node import load, node_directory
+from fabricheck.node.placement import placements
 
 H200 = load("h200")
 
@@ -29,9 +30,9 @@ def test_the_first_devices_and_their_cores(count):
     assert domain.cores == tuple(range(16 * count))
     assert domain.devices == tuple(range(count))
     assert part.packages == tuple((device,) for device in range(count))
-    assert part.placements()["right"].cores == tuple(range(0, 16 * count, 16))
-    assert part.placements()["shared_device"].cores == (0, 1)
-    assert set(part.placements()) == {"right", "shared_device"}
+    assert placements(part)["right"].cores == tuple(range(0, 16 * count, 16))
+    assert placements(part)["shared_device"].cores == (0, 1)
+    assert set(placements(part)) == {"right", "shared_device"}
     assert (part.name, part.part_of) == (f"h200 ({count} of 8 devices)", 8)
     assert (part.sha256, part.file) == (H200.sha256, "h200.yaml")
     assert part.identity["node"] == part.name
@@ -97,7 +98,7 @@ def test_domains_that_nothing_is_left_of(tmp_path):
     # Core 64 is near no device, and so stays; core 8 is kept for the system.
     assert domain.cores == (*range(16), 64)
     assert domain.reserved == (8,)
-    assert node.part(2).placements()["right"].cores == (0, 9)
+    assert placements(node.part(2))["right"].cores == (0, 9)
 
 
 def test_only_a_switch_makes_devices_alike(tmp_path):

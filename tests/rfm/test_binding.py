@@ -8,12 +8,13 @@ import pytest
 from stand_ins import findings_figure
 
 from fabricheck.node import load
+from fabricheck.node.placement import placements
 from fabricheck.results.model import describe_ranks
 from fabricheck.rfm.findings import AffinityCheck, misplaced
 from fabricheck.rfm.metrics import MetricError
 
 MI250X = load("mi250x")
-RIGHT = MI250X.placements()["right"]
+RIGHT = placements(MI250X)["right"]
 WANTED = (8, RIGHT, MI250X)
 
 
@@ -97,7 +98,7 @@ def test_a_rank_on_the_core_of_another(document):
 
 
 def test_two_ranks_on_a_device_where_that_was_asked_for(document):
-    shared = MI250X.placements()["shared_device"]
+    shared = placements(MI250X)["shared_device"]
     ranks = [copy.deepcopy(document["ranks"][0]) for _ in range(2)]
     ranks[1] |= {"rank": 1, "cores": [shared.cores[1]]}
     document["ranks"] = ranks

@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from fabricheck.node import load
+from fabricheck.node.placement import placements
 
 NODES = ("mi250x", "mi250-two-sockets")
-PLACEMENTS = [(node, name) for node in NODES for name in load(node).placements()]
+PLACEMENTS = [(node, name) for node in NODES for name in placements(load(node))]
 #: Peak of the memory of one NUMA domain of mi250x, GB/s: two channels of DDR4-3200 (config/nodes).
 DOMAIN_PEAK = 51.2
 SIZE = "128MiB"
@@ -36,7 +37,7 @@ def host_of(series):
 
 @pytest.mark.parametrize(("node", "name"), PLACEMENTS)
 def test_every_placement_of_a_node_has_memory_and_devices_where_it_says(pingpong, node, name):
-    placement = load(node).placements()[name]
+    placement = placements(load(node))[name]
     ran = pingpong(placement.devices, placement.cores, "--placement", name, "--sizes", "4,1MiB",
                    node=node)  # fmt: skip
     assert ran.code == 0, ran.err
@@ -79,14 +80,14 @@ def test_ranks_of_one_device_share_its_link(pingpong):
 
 
 def test_ranks_of_one_domain_share_its_memory(pingpong):
-    crowded = load("mi250x").placements()["shared_domain"]
+    crowded = placements(load("mi250x"))["shared_domain"]
     found = [one["median"] for one in pingpong(crowded.devices, crowded.cores, *ONE).series]
     assert found == pytest.approx([found[0]] * 8, rel=1e-3)
     assert sum(found) <= 1.001 * DOMAIN_PEAK  # they do not start at quite the same time
 
 
 def test_half_filled_and_right_is_as_fast_as_alone(pingpong):
-    right = load("mi250x").placements()["half_right"]
+    right = placements(load("mi250x"))["half_right"]
     alone = pingpong([0], [49], *ONE).series[0]["median"]
     found = [one["median"] for one in pingpong(right.devices, right.cores, *ONE).series]
     assert found == pytest.approx([alone] * 4, rel=0.02)

@@ -8,16 +8,14 @@ from functools import cached_property
 from itertools import combinations, pairwise, permutations
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import Mover
-from fabricheck.node import paths, placement
+from fabricheck.node import paths, subsets
+from fabricheck.node.overlay import Overlay
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, SimulationSection, Source
-
-if TYPE_CHECKING:
-    from fabricheck.node.overlay import Overlay
 
 #: The ROCm before 6.0 uses one engine for a copy; simulations are fitted to such bandwidths.
 FITTED_ROCM = "5.7"
@@ -376,25 +374,21 @@ class NodeModel:
             taken.append(near[0] if nic.device is None else nic.device)
         return tuple(taken)
 
-    def placements(self) -> Mapping[str, placement.Placement]:
-        """Return the placements of E6 that are possible on this node, by name."""
-        return placement.placements(self)
-
     def device_sets(self) -> Mapping[str, tuple[int, ...]]:
         """Return the device sets of E5 that this node has, by name."""
-        return placement.device_sets(self.packages, len(self.devices))
+        return subsets.device_sets(self.packages, len(self.devices))
 
     def best_subsets(self, k: int) -> tuple[tuple[int, ...], ...]:
         """Return the best sets of k devices, the first in order first.
 
         :raises UsageError: when k is below 1 or the node has fewer than k devices.
         """
-        return placement.best_subsets(self.link_matrix, k, self.name)
+        return subsets.best_subsets(self.link_matrix, k, self.name)
 
     @cached_property
     def growing_subsets(self) -> tuple[tuple[int, ...], ...]:
         """Return sets of 2, 3 ... all devices with the best bandwidth, nested where possible."""
-        return placement.growing_subsets(self.link_matrix, self.name)
+        return subsets.growing_subsets(self.link_matrix, self.name)
 
     @cached_property
     def usable_cores(self) -> tuple[int, ...]:

@@ -1,19 +1,11 @@
-"""Paths over the links of a node: hops, the shortest and the widest path, link classes.
-
-And the rate that links leave pairs of devices that transfer at the same time.
-"""
+"""Paths over the links of a node: hops, the shortest and the widest path, link classes."""
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import chain, pairwise
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from fabricheck.node.model import NodeModel
-
+from itertools import pairwise
 
 Pair = tuple[int, int]
 Path = tuple[int, ...]
@@ -108,45 +100,3 @@ def hop_matrix(links: Mapping[Pair, int], devices: int) -> Matrix:
         tuple(len(_fewest_hops(neighbours, a, b)[1:]) if a != b else 0 for b in range(devices))
         for a in range(devices)
     )
-
-
-#: A link by its ends, in the direction of the data; the end at a switch is ``None``.
-Hop = tuple[int | None, int | None]
-
-
-def hops(node: NodeModel, pair: Sequence[int]) -> list[Hop]:
-    """Return the links that the data of a pair uses."""
-    source, destination = pair
-    if node.switch is not None:
-        return [(source, None), (None, destination)]
-    return list(pairwise(node.widest_path(source, destination)))
-
-
-def busiest(node: NodeModel, pair: Sequence[int], at_work: Iterable[Sequence[int]]) -> int:
-    """Return the number of pairs at work on the busiest link of a pair's path."""
-    uses = Counter(hop for pair in at_work for hop in hops(node, pair))
-    return max(uses[hop] for hop in hops(node, pair)) or 1
-
-
-def left_to_the_slowest(node: NodeModel, alone: Mapping[Pair, float]) -> tuple[float, Pair]:
-    """Return the rate that links leave the slowest pair, and the pair whose own rate decides it.
-
-    The devices at the ends of a link reach a rate alone; the link leaves each pair on it that rate
-    divided by the number of pairs. A switch leaves a pair its own rate alone, divided by the number
-    of pairs of its device.
-
-    :param alone: the rate of each pair alone, of all that transfer at the same time.
-    """
-    own = {pair: hops(node, pair) for pair in alone}
-    uses = Counter(chain.from_iterable(own.values()))
-    return min(
-        (alone[over] / uses[hop], over)
-        for pair in own
-        for hop in own[pair]
-        for over in [_ends(hop, pair)]
-    )
-
-
-def _ends(hop: Hop, pair: Pair) -> Pair:
-    source, destination = hop
-    return pair if source is None or destination is None else (source, destination)

@@ -13,16 +13,14 @@ from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.show import listed
 from fabricheck.node.model import Device, Domain, Nic, NodeModel
+from fabricheck.node.overlay import ResourceChange
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import KnownQuantity, SimulationSection
-
-if TYPE_CHECKING:
-    from fabricheck.node.overlay import ResourceChange
 
 #: The version of the JSON format, raised with every change that the runtime must know.
 FORMAT = "fabricheck-platform-5"

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 from fabricheck.core.models import StrictModel
-from fabricheck.node.placement import format_cores, parse_cores
+from fabricheck.node.cores import format_cores, parse_cores
 
 Kind = Literal["published", "measured", "derived", "assumed", "fitted", "unknown"]
 

@@ -13,17 +13,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.core.show import listed
 from fabricheck.node import fabric, platform
 from fabricheck.node.model import Device, Nic, NodeModel
+from fabricheck.node.overlay import NodeChange, OverlayFile
 from fabricheck.node.platform import Place, Platform, end_of
 from fabricheck.node.schema import SimulationSection
-
-if TYPE_CHECKING:
-    from fabricheck.node.overlay import NodeChange, OverlayFile
 
 #: The version of the JSON format of a system, raised with every change that the runtime must know.
 FORMAT = "fabricheck-system-1"

@@ -18,6 +18,7 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, BytesOfCopy
 from fabricheck.node import NodeModel
+from fabricheck.node.placement import placements
 from fabricheck.node.system import platform_json
 from fabricheck.papers.fidelity_plan import (
     Place,
@@ -188,7 +189,7 @@ def command(run: ProgramRun, node: NodeModel, folder: Path, temporary: Path) -> 
     """
     program = [str(folder / run.program), *run.arguments.split()]
     if run.placement is not None:
-        placement = node.placements().get(run.placement)
+        placement = placements(node).get(run.placement)
         if placement is None:
             raise InvalidInputError(f"{node.name} has no placement '{run.placement}'.")
         devices = placement.devices

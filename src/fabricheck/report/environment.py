@@ -15,7 +15,7 @@ from fabricheck.core.nodelists import folded
 from fabricheck.core.show import listed
 from fabricheck.judge.comparison import circumstances
 from fabricheck.node import products
-from fabricheck.node.placement import format_cores
+from fabricheck.node.cores import format_cores
 from fabricheck.results import state, table
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed

@@ -39,7 +39,7 @@ from fabricheck.core.vocabulary import (
     Throttle,
     Transport,
 )
-from fabricheck.node.placement import format_cores
+from fabricheck.node.cores import format_cores
 
 Text = Annotated[str, MinLen(1)]
 

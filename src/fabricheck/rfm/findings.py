@@ -22,12 +22,8 @@ from reframe.core.exceptions import PipelineError
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import first_of, listed
 from fabricheck.core.vocabulary import EXIT_NOT_FOUND
-from fabricheck.node.placement import (
-    cores_per_device,
-    domain_of_core,
-    format_cores,
-    in_order_of_cores,
-)
+from fabricheck.node.cores import format_cores
+from fabricheck.node.placement import cores_per_device, domain_of_core, in_order_of_cores
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, describe_ranks
 from fabricheck.rfm import slurm

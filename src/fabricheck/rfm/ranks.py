@@ -55,7 +55,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
             raise PipelineError(
                 f"{where} has no node model, so it has no placement {self.placement}."
             )
-        known = self.node.placements()
+        known = placement.placements(self.node)
         # If every core is near every device, no far placement can be measured.
         self.skip_if(
             self.placement not in known,

@@ -14,7 +14,8 @@ from typing import ClassVar
 
 from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
-from fabricheck.node.paths import Pair, busiest, left_to_the_slowest
+from fabricheck.node.contention import busiest, left_to_the_slowest
+from fabricheck.node.paths import Pair
 from fabricheck.references import rules
 from fabricheck.results.metric_records import Comparison
 from fabricheck.results.model import ResultDocument, Series

@@ -14,6 +14,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, load, products
+from fabricheck.node.placement import placements
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
@@ -190,7 +191,7 @@ def node(
             # Where cores and compute units share one memory, no page can migrate.
             *([] if model.shares_memory else ["managed_memory"]),
             *(["several_domains"] if several else []),
-            *(["far_domain"] if "far" in model.placements() else []),
+            *(["far_domain"] if "far" in placements(model) else []),
             *(_AMD_FEATURES if amd else []),
             *(["nics"] if model.nics else []),
             *(["several_nodes"] if fabric else []),

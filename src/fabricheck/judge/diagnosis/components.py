@@ -25,7 +25,8 @@ from fabricheck.judge.diagnosis.transfers import (
     rates_of,
 )
 from fabricheck.node import NodeModel
-from fabricheck.node.overlay import Overlay, OverlayFile, apply_overlay
+from fabricheck.node.overlaid import apply_overlay
+from fabricheck.node.overlay import Overlay, OverlayFile
 from fabricheck.node.platform import End, Resource, ResourceKind
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import Place, place_of

@@ -10,7 +10,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import COMPUTE
 from fabricheck.node import LinkClass, NodeModel
-from fabricheck.node.paths import left_to_the_slowest
+from fabricheck.node.contention import left_to_the_slowest
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import (
     COPIES,

@@ -9,7 +9,7 @@ from itertools import chain, combinations, permutations
 
 from fabricheck.core.show import listed
 from fabricheck.node import NodeModel, best_subsets
-from fabricheck.node.placement import mean_between
+from fabricheck.node.subsets import mean_between
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.between import accesses, every_pair
 from fabricheck.papers.claims.groups import Group, Values, combined

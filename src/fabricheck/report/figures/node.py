@@ -15,7 +15,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import cut, enumerated, listed
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Diagnosis
 from fabricheck.node import NodeModel
-from fabricheck.node.placement import format_cores
+from fabricheck.node.cores import format_cores
 from fabricheck.report.figure import PALETTE, WIDTH, Figure
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Outline, Spot, Style
 from fabricheck.report.figures.rows import amount, expected_by, of_point

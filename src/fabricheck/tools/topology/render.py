@@ -8,6 +8,7 @@ from typing import Any
 
 from fabricheck.core.show import Table, enumerated, listed
 from fabricheck.node import NodeModel, Quantity, format_cores
+from fabricheck.node.placement import placements
 from fabricheck.tools.topology.reported import Reported
 
 
@@ -92,7 +93,7 @@ def model_text(model: NodeModel) -> Iterator[str | Table]:
         yield f"  widest path longer than the shortest: {which}"
     yield ""
     yield "Placements (one rank per device)"
-    for name, placement in model.placements().items():
+    for name, placement in placements(model).items():
         devices = ",".join(map(str, placement.devices))
         yield f"  {name}: devices {devices}, cores {placement.map_cpu}"
     yield ""
@@ -170,7 +171,7 @@ def model_json(model: NodeModel) -> dict[str, Any]:
             for a, b in pairs
         ],
         "hops": model.hop_matrix,
-        "placements": model.placements(),
+        "placements": placements(model),
         "facts": model.facts,
         "sources": model.sources,
     }

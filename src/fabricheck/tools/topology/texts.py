@@ -16,7 +16,7 @@ from fabricheck.core.errors import GarbledOutput
 from fabricheck.core.lines import Line, lines_of, refuse_odd_numbers
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import read_text
-from fabricheck.node.placement import parse_cores
+from fabricheck.node.cores import parse_cores
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.reported import Matrix, Reported, Table, merge
 
