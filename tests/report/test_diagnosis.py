@@ -8,7 +8,7 @@ from html_page import Page, faults
 
 from fabricheck.judge.diagnosis.components import candidates
 from fabricheck.judge.diagnosis.model import Component, Degraded, Diagnosis
-from fabricheck.judge.verdict import node as verdict_node
+from fabricheck.judge.verdict import diagnosing
 from fabricheck.node import load
 from fabricheck.report import contents, figures, page
 from fabricheck.report.figures import drawing, node
@@ -151,7 +151,7 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
         ),
         unexplained=["p2p_kernel write_links4_worst"], lacking=["2 measurements of 9 are noisy."],
     )  # fmt: skip
-    monkeypatch.setattr(verdict_node, "_node_diagnosis", lambda *outcomes: found)
+    monkeypatch.setattr(diagnosing, "node_diagnosis", lambda *outcomes: found)
     monkeypatch.setattr(figures, "SECTIONS", {"The node": (node.figures,)})
     shown = Page(page.files(contents.page_contents(reading.read()))["index.html"])
     assert list(faults(shown)) == []

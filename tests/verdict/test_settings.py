@@ -19,7 +19,7 @@ import factories
 import inventories
 import verdict_sessions as made
 from fabricheck.cli import app
-from fabricheck.judge.verdict.node import result_caveats
+from fabricheck.judge.verdict.caveats import result_caveats
 from fabricheck.node import load as load_node
 from fabricheck.node.system import platform_json
 from fabricheck.results import document, settings

@@ -9,7 +9,7 @@ import factories
 import verdict_sessions as made
 from fabricheck.core.show import listed
 from fabricheck.judge.diagnosis.model import Component, Degraded
-from fabricheck.judge.verdict import node
+from fabricheck.judge.verdict import diagnosing
 from fabricheck.results import metric_records
 
 PROCESS = factories.process()
@@ -359,7 +359,7 @@ def test_a_component_cites_the_link_errors_of_its_devices_and_a_link_cites_them_
         explains=1,
         odds=9.0,
     )
-    causes = node._causes(degraded, [slow], [passed, elsewhere])
+    causes = diagnosing._causes(degraded, [slow], [passed, elsewhere])
     assert first in causes[0]
     replayed = [each for each in causes if "replay" in each]
     assert "device 0 had 9 new NVLink replays on link 4 meanwhile" in replayed

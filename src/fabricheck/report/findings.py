@@ -16,7 +16,7 @@ from fabricheck.core.nodelists import folded, titled
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.judge.peers import LEAST, away
-from fabricheck.judge.verdict import evidence, model, node
+from fabricheck.judge.verdict import caveats, evidence, model
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.report import scheduler
@@ -186,7 +186,7 @@ class Partition:
             first = f"{count(len(observed.entries), 'document')} outside any session"
         skipped = sum(case.skipped for case in cases)
         retried = sum(case.failed_attempts > 0 for case in cases)
-        limits = node.limits(cases)
+        limits = caveats.limits(cases)
         limited = limits["kept"] + limits["missed"]
         series = [series for document in observed.documents for series in document["series"]]
         noisy = sum(one["noisy"] for one in series)

@@ -21,8 +21,8 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN, UNKNOWN
 from fabricheck.judge.verdict import draining, model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
-from fabricheck.judge.verdict.node import JudgedNode, NodeResults
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
+from fabricheck.judge.verdict.subjects import JudgedNode, NodeResults
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.requested_nodes import now

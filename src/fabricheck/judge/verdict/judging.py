@@ -13,8 +13,9 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict import evidence, model
 from fabricheck.judge.verdict.checks import Attempt, Key, key
-from fabricheck.judge.verdict.node import UNPLACED, JudgedNode, NodeJudgement, NodeResults
+from fabricheck.judge.verdict.node import NodeJudgement
 from fabricheck.judge.verdict.rules import Finding
+from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import earlier_document
 from fabricheck.results.reading import Results, Source, answered

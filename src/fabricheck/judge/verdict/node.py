@@ -1,106 +1,39 @@
-"""The verdict on one node: its reasons, its caveats and its diagnosis."""
+"""The verdict on one node: its reasons and its caveats, from the checks that ran on it."""
 
 from __future__ import annotations
 
-import functools
-import hashlib
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
-from itertools import islice
-from pathlib import Path
-from typing import TYPE_CHECKING
 
 from fabricheck.core import nodelists
-from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge import coverage, set_times
-from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict import checks, deviations, grounds, model
-from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
+from fabricheck.judge.verdict import (
+    caveats,
+    checks,
+    deviations,
+    diagnosing,
+    grounds,
+    model,
+    provenance,
+)
+from fabricheck.judge.verdict.checks import CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
-from fabricheck.node import NodeModel, products
+from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
+from fabricheck.node import NodeModel
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
-from fabricheck.results import settings, state
-from fabricheck.results.model import ResultDocument
+from fabricheck.results import state
 from fabricheck.results.observed import node_of
-from fabricheck.results.reading import Results, Source
+from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.results.series import has_runtime
-from fabricheck.results.session import Case, PartitionChecks
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice
-from fabricheck.site.software import FOLDER
-
-if TYPE_CHECKING:
-    from fabricheck.judge.diagnosis.diagnose import Miss, Session
-
-#: The number of checks that a caveat names.
-_MOST_CHECKS = 3
-
-#: The number of variables that a caveat names.
-_MOST_VARIABLES = 8
-
-#: The kinds of components that are links, and that a driver counts errors of.
-_LINK_KINDS = ("link", "link_gone", "link_turns", "host_link")
 
 #: The rule of checks that options left out, which a failed node needs no more.
 LEFT_OUT = "left-out-checks"
-
-#: The name of an unknown node, as for a job that was never placed.
-UNPLACED = "(no node)"
-
-
-@dataclass(frozen=True)
-class JudgedNode:
-    """The subject of a verdict: a node, a simulated node on it, or nodes that a check joined.
-
-    node: its name, or the host list of several, whose results blame none of them.
-    simulated: the partition that simulates; None for the machine itself, whose partitions all
-    measure the same hardware.
-    """
-
-    node: str
-    simulated: str | None = None
-
-
-@dataclass
-class NodeResults:
-    """The results of one subject.
-
-    by_source: those of each session, or of documents outside any session. scheduled: whether a
-    scheduler named the node.
-    """
-
-    by_source: list[tuple[Source, list[Attempt]]] = field(default_factory=list)
-    scheduled: bool = False
-
-    @cached_property
-    def attempts(self) -> list[Attempt]:
-        """All attempts, in the order in which their sessions began."""
-        return sorted(
-            (attempt for _, attempts in self.by_source for attempt in attempts),
-            key=lambda attempt: attempt.began,
-        )
-
-    @property
-    def sources(self) -> list[Source]:
-        """The sessions, and the sources of documents outside any session."""
-        return [source for source, _ in self.by_source]
-
-    @property
-    def partitions(self) -> list[str]:
-        """The partitions of its cases, in their order."""
-        return list(
-            dict.fromkeys(
-                attempt.case.where for attempt in self.attempts if attempt.case is not None
-            )
-        )
 
 
 class NodeJudgement:
@@ -139,7 +72,7 @@ class NodeJudgement:
     def verdict(self) -> model.NodeVerdict:
         """Return the verdict."""
         missing = list(self._missing())
-        diagnosis = _node_diagnosis(self.outcomes, self.recorded)
+        diagnosis = diagnosing.node_diagnosis(self.outcomes, self.recorded)
         # Within a status, the cause that ended the session comes before the checks that it ended.
         refused = [deviation for deviation, accepted in self._deviations if not accepted]
         left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
@@ -159,10 +92,10 @@ class NodeJudgement:
                 partition=reason.partition,
                 stands_for=reason.stands_for,
             )
-            for reason in _with_diagnosis(found, diagnosis)
+            for reason in diagnosing.with_diagnosis(found, diagnosis)
         ]
         measured = [] if self.subject.simulated is not None else self.results.partitions
-        start, duration = _times(self.results)
+        start, duration = provenance.times(self.results)
         skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
         status = worst(reason.status for reason in reasons)
         return model.NodeVerdict(
@@ -181,7 +114,7 @@ class NodeJudgement:
             duration_s=duration,
             reasons=reasons,
             caveats=list(self._caveats(len(skipped), missing)),
-            settings=list(_settings(self.results.attempts)),
+            settings=list(caveats.settings(self.results.attempts)),
             diagnosis=diagnosis,
             checks=model.Checks(
                 passed=sum(
@@ -195,8 +128,8 @@ class NodeJudgement:
                 ],
                 missing=missing,
             ),
-            devices=_devices(self.documents),
-            versions=_versions(self.documents, self.results.sources),
+            devices=provenance.devices(self.documents),
+            versions=provenance.versions(self.documents, self.results.sources),
             sessions=[
                 model.RanIn(
                     id=source.name or "documents",
@@ -428,7 +361,7 @@ class NodeJudgement:
         elif self._gpus == "none":
             yield "No GPU was measured, so a PASS accepts nothing."
         if self.outcomes:
-            yield from result_caveats(cases, self.documents, len(self.outcomes), skipped)
+            yield from caveats.result_caveats(cases, self.documents, len(self.outcomes), skipped)
         left_out = any(deviation.rule.name == LEFT_OUT for deviation, _ in self._deviations)
         if not (self.sets or left_out or missing) and self.outcomes:
             words = self.choice.set or " ".join(self.choice.words)
@@ -444,8 +377,8 @@ class NodeJudgement:
         for where in {this_machine.NAME} & {*self.results.partitions}:
             node = self._node_model(where)
             yield from coverage.not_judged(node)
-            yield from _missing_limits(self.documents, node)
-        yield from _state_caveats(self.results.attempts)
+            yield from caveats.missing_limits(self.documents, node)
+        yield from caveats.state_caveats(self.results.attempts)
         for errors in self._errors_between:
             if errors.weighs != "uncorrected":
                 yield state.sentence(errors)
@@ -455,114 +388,6 @@ class NodeJudgement:
                     yield time.sentence
         for outcome in self.outcomes.values():
             yield from outcome.notes
-
-
-def _missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:
-    """Yield a sentence for each kind of device whose product is unknown, and so its limits."""
-    has_peak = node is not None and node.devices[0].memory_peak_gbs is not None
-    found = {
-        products.missing_limits(device, has_peak): None
-        for document in documents
-        if grounds.has_gpus(document) and has_runtime(document)
-        for device in document["devices"]
-    }
-    yield from filter(None, found)
-
-
-def _settings(attempts: Sequence[Attempt]) -> Iterator[str]:
-    """Yield a sentence on fewer cores than the node has, and one on the variables that no check
-    set where limits were missed.
-    """
-    yield from dict.fromkeys(
-        attempt.cores.sentence for attempt in attempts if attempt.cores is not None
-    )
-    checks_of = grouped(
-        (variable, attempt.check) for attempt in attempts for variable in attempt.not_intended
-    )
-    if checks_of:
-        checks = dict.fromkeys(check for names in checks_of.values() for check in names)
-        yield (
-            "Set in the job and by no check or site file, where limits were missed "
-            f"({listed(checks, _MOST_CHECKS)}): {listed(checks_of, _MOST_VARIABLES)}."
-        )
-
-
-def _state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
-    """Yield one sentence for each cause that no reason of the checks states."""
-    known = [
-        attempt
-        for attempt in attempts
-        if attempt.document is not None and "state" in attempt.document
-    ]
-    checks = {attempt.check for attempt in known}
-    found = grouped(
-        (cause.key, (attempt.check, cause)) for attempt in known for cause in attempt.caveats
-    )
-    for alike in found.values():
-        names = list(dict.fromkeys(check for check, _ in alike))
-        where = listed(names, _MOST_CHECKS)
-        if len(names) > 1:
-            where = f"{len(names)} of {len(checks)} checks ({where})"
-        (cause,) = state.merged(each for _, each in alike)
-        yield f"In {where}, {cause.clause()}."
-
-
-def limits(cases: Iterable[Case]) -> Counter[str]:
-    """Count the metrics with a finite value that kept their limits, missed them, or have none."""
-    return Counter(
-        "free" if not metric.has_limit else "missed" if metric.missed else
-        "kept"
-        for case in cases
-        for metric in case.metrics.values()
-        if metric.is_finite
-    )  # fmt: skip
-
-
-def result_caveats(
-    cases: Sequence[Case],
-    documents: Sequence[ResultDocument],
-    checks: int,
-    skipped: int,
-) -> Iterator[str]:
-    """Yield a sentence for each caveat.
-
-    :param checks: the number of checks.
-    :param skipped: the number of checks that did not run.
-    """
-    if documents and not any(document["series"] for document in documents):
-        yield "No series was measured."
-    yield from _other_traffic(documents)
-    hosts = (document["host"] for document in documents if document["clock"] == "measured")
-    yield from islice(filter(None, map(settings.numa_balancing, hosts)), 1)
-    counted = limits(cases)
-    metrics = counted.total()
-    if metrics and counted["free"] == metrics:
-        yield f"None of {count(metrics, 'metric')} has a limit, so its speed is not judged."
-    elif counted["free"]:
-        yield (
-            f"{metrics - counted['free']} of {count(metrics, 'metric')} have a limit; the others "
-            "are recorded but not judged."
-        )
-    elif not metrics and any(document["series"] for document in documents):
-        yield "No metric was recorded, so its speed is not judged."
-    if skipped:
-        yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
-
-
-def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
-    """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
-    others = grouped(
-        (rank["host"], nic["name"])
-        for document in documents
-        for rank in document.get("ranks") or ()
-        if (network := rank.get("network")) is not None
-        for nic in network["nics"][1:]
-    )
-    for host, names in others.items():
-        yield (
-            f"Node {host} sent by {enumerated(dict.fromkeys(names))}, too, while it was proved "
-            "what messages leave it by: storage or another job uses the same network."
-        )
 
 
 def _label(choice: Choice) -> str:
@@ -578,208 +403,3 @@ def _as_requested(requested: RequestedNode | None) -> str:
     if requested.state:
         return f", which the scheduler called {requested.reported} when the session began"
     return ""
-
-
-def _times(results: NodeResults) -> tuple[datetime | None, float | None]:
-    """Return when the first program began, and the total seconds of all sessions on the node."""
-    by_source = [
-        [
-            datetime.fromisoformat(text)
-            for attempt in attempts
-            if attempt.document is not None
-            for text in (attempt.document["started"], attempt.document["finished"])
-            if text is not None
-        ]
-        for _, attempts in results.by_source
-    ]
-    spans = [times for times in by_source if times]
-    if not spans:
-        return None, None
-    start = min(map(min, spans)).astimezone(UTC)
-    return start, sum((max(times) - min(times)).total_seconds() for times in spans)
-
-
-def _devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
-    """Return every device that a document names, once each.
-
-    Node tools know less of a device than its runtime does, so they add no devices.
-    """
-    found: dict[tuple[int, str | None, str | None], model.Device] = {}
-    named = (device for document in documents for device in document["devices"])
-    for device in sorted(named, key=lambda device: device["unique_id"] is None):
-        index, address, unique_id = device["index"], device["pci_address"], device["unique_id"]
-        known = {(index, address) for index, address, _ in found}
-        if unique_id is not None or (index, address) not in known:
-            found.setdefault(
-                (index, address, unique_id),
-                model.Device(
-                    index=index,
-                    name=products.label(device),
-                    arch=device["arch"],
-                    pci_address=address,
-                    unique_id=unique_id,
-                ),
-            )
-    return sorted(found.values(), key=lambda device: device.index)
-
-
-def _versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
-    """Return the versions behind the results, from the programs that ran on the devices."""
-    ours = [document for document in documents if document["program"]["commit"] != UNKNOWN]
-    versions = [document["versions"] for document in documents if has_runtime(document)]
-    states = [
-        device_state for document in documents for device_state in state.device_states(document)
-    ]
-    firmware = grouped(
-        (name, version)
-        for device_state in states
-        for name, version in (device_state["firmware"] or {}).items()
-    )
-    locks = [_locks_in(source.session.outputs) for source in sources if source.reported]
-    return model.Versions(
-        fabricheck=_each(document["program"]["version"] for document in ours or documents),
-        commits=_each(document["program"]["commit"] for document in ours),
-        kernel=_each(document["host"]["kernel"] for document in documents),
-        runtime=_each(found.get("runtime") for found in versions),
-        rocm=_each(found.get("rocm") for found in versions),
-        driver=_each(found.get("driver") for found in versions),
-        vbios=_each(device_state["vbios"] for device_state in states),
-        firmware={name: _each(versions) for name, versions in sorted(firmware.items())},
-        mpi=_each(found.get("mpi") for found in versions),
-        rccl=_each(found.get("rccl") for found in versions),
-        reframe=_each(source.session.reframe for source in sources if source.reported),
-        spack_locks={name: digest for of_source in locks for name, digest in of_source.items()},
-    )
-
-
-def _each(values: Iterable[object]) -> list[str]:
-    found = {str(value) for value in values if value}
-    return sorted(found - {"none", UNKNOWN} or found)
-
-
-@functools.cache
-def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
-    # Cached, because hundreds of nodes of a session share the same locks.
-    paths = [
-        path
-        for folder in reversed(outputs)  # of equal names the first folder's counts
-        for path in sorted((folder / FOLDER).glob("*.spack.lock"))
-    ]
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in paths}
-
-
-#: The rules of slow values and of differences from the node model.
-OF_MISSES = frozenset(
-    {"reference", "peers", "at-times", "topology", "lost", "device-in-use", "host-busy", "varies"}
-)
-
-
-def _node_diagnosis(
-    outcomes: Mapping[Key, CheckOutcome], recorded: Mapping[str, PartitionChecks]
-) -> Diagnosis | None:
-    """Return the diagnosis of a node; None if nothing was missed.
-
-    Several partitions measure the same hardware; the one with the most misses is diagnosed. Of its
-    components it names no further check that cannot run there.
-    """
-    by_partition = grouped(
-        (where, outcome.attempts[-1]) for (where, _, _), outcome in outcomes.items()
-    )
-    last = (attempt for attempts in by_partition.values() for attempt in attempts)
-    if not any(found.rule.name in OF_MISSES for attempt in last for found in attempt.findings):
-        return None  # before the files of a healthy node are read
-    from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
-
-    sessions = [(where, _diagnosed_session(its)) for where, its in by_partition.items()]
-    where, most = max(sessions, key=lambda session: len(session[1].misses))
-    diagnosis = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
-    if diagnosis is None:
-        return None
-    missed = {miss.check for miss in most.misses}
-    documents = [document for check, document in most.documents.items() if check in missed]
-    others = [document for check, document in most.documents.items() if check not in missed]
-    there = recorded[where].checks if where in recorded else None
-    degraded = [
-        component.model_copy(
-            update={
-                "causes": _causes(component, documents, others),
-                "next": [check for check in component.next if there is None or check in there],
-            }
-        )
-        for component in diagnosis.degraded
-    ]
-    return diagnosis.model_copy(update={"degraded": degraded})
-
-
-def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
-    """Return the data of a node's session from one attempt of each check."""
-    from fabricheck.judge.diagnosis.diagnose import Session  # a healthy node needs none
-
-    found = {
-        attempt.check: (attempt, attempt.document)
-        for attempt in attempts
-        if attempt.case and attempt.document is not None
-    }
-    return Session(
-        {check: document for check, (_, document) in found.items()},
-        [metric for attempt, _ in found.values() for metric in attempt.metrics.values()],
-        [miss for attempt, _ in found.values() for miss in _misses(attempt)],
-    )
-
-
-def _misses(attempt: Attempt) -> Iterator[Miss]:
-    from fabricheck.judge.diagnosis.diagnose import Miss
-
-    for found in attempt.findings:
-        metric = attempt.metrics.get(found.metric or "")
-        if found.rule.name in ("topology", "lost"):
-            place = found.place or (frozenset(), None)
-            yield Miss(attempt.check, found.metric or "", sentence=found.sentence, place=place)
-        elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
-            series = dict(zip(metric.decisive, metric.decisive_series, strict=True))
-            yield Miss(attempt.check, metric.metric, metric, series)
-
-
-def _causes(
-    component: Degraded, documents: Sequence[ResultDocument], others: Sequence[ResultDocument]
-) -> list[str]:
-    """Return the states of its devices that can be why a component is slow.
-
-    :param documents: those of the checks that missed a limit.
-    :param others: those of other checks, in which a link may have had errors, too.
-    """
-    devices = component.devices or None
-    causes = [
-        cause
-        for document in documents
-        for cause in (*state.disturbances(document, devices), *state.slowdowns(document, devices))
-    ]
-    for document in others:
-        causes += state.link_errors(document, devices)
-    if component.component.kind in _LINK_KINDS:
-        # The first is in the sentence: what a link counts says most of it.
-        causes.sort(key=lambda cause: not (isinstance(cause, state.Errors) and cause.of_links))
-    return [cause.clause(address=False) for cause in state.merged(causes)]
-
-
-def _with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:
-    """Return the reasons of a node with its diagnosis before the first miss; after it if unsure.
-
-    If nothing explains the misses, that is stated after them, unless the data is missing.
-    Without a node model, the misses themselves name all that is known.
-    """
-    places = [place for place, reason in enumerate(reasons) if reason.rule.name in OF_MISSES]
-    if diagnosis is None or diagnosis.node_model is None or not places:
-        return list(reasons)
-    # A device that is gone is its own explanation.
-    gone = all(reasons[place].rule.name == "lost" for place in places)
-    if not diagnosis.degraded and (diagnosis.lacking or gone):
-        return list(reasons)
-    if not diagnosis.degraded:
-        place, status = places[-1] + 1, reasons[places[-1]].status
-    elif diagnosis.unsure:
-        place, status = places[0] + 1, reasons[places[0]].status
-    else:
-        place, status = places[0], reasons[places[0]].status
-    found = replace(finding("diagnosis", diagnosis.sentence), status=status)
-    return [*reasons[:place], found, *reasons[place:]]

@@ -1,0 +1,133 @@
+"""Caveats of a verdict: what a reader should know that no reason against PASS states."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+
+from fabricheck.core.grouping import grouped
+from fabricheck.core.show import enumerated, listed
+from fabricheck.core.text import count
+from fabricheck.judge.verdict import grounds
+from fabricheck.judge.verdict.checks import Attempt
+from fabricheck.node import NodeModel, products
+from fabricheck.results import settings as session_settings
+from fabricheck.results import state
+from fabricheck.results.model import ResultDocument
+from fabricheck.results.series import has_runtime
+from fabricheck.results.session import Case
+
+#: The number of checks that a caveat names.
+_MOST_CHECKS = 3
+
+#: The number of variables that a caveat names.
+_MOST_VARIABLES = 8
+
+
+def missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:
+    """Yield a sentence for each kind of device whose product is unknown, and so its limits."""
+    has_peak = node is not None and node.devices[0].memory_peak_gbs is not None
+    found = {
+        products.missing_limits(device, has_peak): None
+        for document in documents
+        if grounds.has_gpus(document) and has_runtime(document)
+        for device in document["devices"]
+    }
+    yield from filter(None, found)
+
+
+def settings(attempts: Sequence[Attempt]) -> Iterator[str]:
+    """Yield a sentence on fewer cores than the node has, and one on the variables that no check
+    set where limits were missed.
+    """
+    yield from dict.fromkeys(
+        attempt.cores.sentence for attempt in attempts if attempt.cores is not None
+    )
+    checks_of = grouped(
+        (variable, attempt.check) for attempt in attempts for variable in attempt.not_intended
+    )
+    if checks_of:
+        checks = dict.fromkeys(check for names in checks_of.values() for check in names)
+        yield (
+            "Set in the job and by no check or site file, where limits were missed "
+            f"({listed(checks, _MOST_CHECKS)}): {listed(checks_of, _MOST_VARIABLES)}."
+        )
+
+
+def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
+    """Yield one sentence for each cause that no reason of the checks states."""
+    known = [
+        attempt
+        for attempt in attempts
+        if attempt.document is not None and "state" in attempt.document
+    ]
+    checks = {attempt.check for attempt in known}
+    found = grouped(
+        (cause.key, (attempt.check, cause)) for attempt in known for cause in attempt.caveats
+    )
+    for alike in found.values():
+        names = list(dict.fromkeys(check for check, _ in alike))
+        where = listed(names, _MOST_CHECKS)
+        if len(names) > 1:
+            where = f"{len(names)} of {len(checks)} checks ({where})"
+        (cause,) = state.merged(each for _, each in alike)
+        yield f"In {where}, {cause.clause()}."
+
+
+def limits(cases: Iterable[Case]) -> Counter[str]:
+    """Count the metrics with a finite value that kept their limits, missed them, or have none."""
+    return Counter(
+        "free" if not metric.has_limit else "missed" if metric.missed else
+        "kept"
+        for case in cases
+        for metric in case.metrics.values()
+        if metric.is_finite
+    )  # fmt: skip
+
+
+def result_caveats(
+    cases: Sequence[Case],
+    documents: Sequence[ResultDocument],
+    checks: int,
+    skipped: int,
+) -> Iterator[str]:
+    """Yield a sentence for each caveat.
+
+    :param checks: the number of checks.
+    :param skipped: the number of checks that did not run.
+    """
+    if documents and not any(document["series"] for document in documents):
+        yield "No series was measured."
+    yield from _other_traffic(documents)
+    hosts = (document["host"] for document in documents if document["clock"] == "measured")
+    yield from islice(filter(None, map(session_settings.numa_balancing, hosts)), 1)
+    counted = limits(cases)
+    metrics = counted.total()
+    if metrics and counted["free"] == metrics:
+        yield f"None of {count(metrics, 'metric')} has a limit, so its speed is not judged."
+    elif counted["free"]:
+        yield (
+            f"{metrics - counted['free']} of {count(metrics, 'metric')} have a limit; the others "
+            "are recorded but not judged."
+        )
+    elif not metrics and any(document["series"] for document in documents):
+        yield "No metric was recorded, so its speed is not judged."
+    if skipped:
+        yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
+
+
+def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
+    """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
+    others = grouped(
+        (rank["host"], nic["name"])
+        for document in documents
+        for rank in document.get("ranks") or ()
+        if (network := rank.get("network")) is not None
+        for nic in network["nics"][1:]
+    )
+    for host, names in others.items():
+        yield (
+            f"Node {host} sent by {enumerated(dict.fromkeys(names))}, too, while it was proved "
+            "what messages leave it by: storage or another job uses the same network."
+        )
