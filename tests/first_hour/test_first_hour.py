@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tarfile
 import time
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,9 @@ from typer.testing import CliRunner
 
 import factories
 from fabricheck.cli import app
+from fabricheck.cli.first_hour import headline
 from fabricheck.core.errors import NotFoundError
+from fabricheck.judge.verdict.model import Verdict, as_json
 from fabricheck.results import archive
 from fabricheck.run import first_hour
 from fabricheck.run.site_check import Machine as NodeSeen
@@ -89,9 +92,14 @@ class Machine:
         """Where the archive is to be."""
         return self.folder / "hour.tar.gz"
 
+    def hour(self, limit_s: float | None = None) -> first_hour.FirstHour:
+        """Return the ten commands; a verdict's line is that of its JSON."""
+        folder = self.folder / "hour"
+        return first_hour.FirstHour(self.place, folder, limit_s, lambda line: None, headline)
+
     def collect(self, limit_s: float | None = None) -> first_hour.FirstHour:
         """Run the ten commands."""
-        hour = first_hour.FirstHour(self.place, self.folder / "hour", limit_s, lambda line: None)
+        hour = self.hour(limit_s)
         hour.collect(self.archive)
         return hour
 
@@ -192,6 +200,18 @@ def test_one_that_fails_or_is_missing_does_not_end_the_hour(machine):
     assert said["smoke"][0] == 127 and "reframe" in said["smoke"][1]
 
 
+@pytest.mark.parametrize(("code", "ending"), [(0, "good"), (12, "failed")])
+def test_the_verdict_is_that_of_its_object_however_it_ended(machine, code, ending):
+    verdict = Verdict(
+        of="smoke", made=datetime.now(UTC), by="1", exit_code=code, counts={}, nodes=[], notes=[]
+    )
+    (machine.folder / "verdict.json").write_text(json.dumps(as_json(verdict)))
+    machine.tool("fabricheck", f"cat {machine.folder}/verdict.json; exit {code}")
+    ran = machine.collect().ran[-1]
+    assert (ran.step, ran.ending, ran.code) == ("verdict", ending, code)
+    assert ran.says == headline(json.dumps(as_json(verdict)))
+
+
 def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine, monkeypatch):
     def refused(command, *rest):
         if "p2p" in " ".join(command):
@@ -231,7 +251,7 @@ def test_without_a_program_its_steps_are_not_possible(machine, monkeypatch):
 
 @pytest.mark.parametrize(("size", "what"), [(1000, "hour"), (20_000, "hour.tar.gz")])
 def test_a_full_disk_keeps_the_folder(machine, size, what):
-    hour = first_hour.FirstHour(machine.place, machine.folder / "hour", None, lambda line: None)
+    hour = machine.hour()
     (machine.folder / "hour" / "long.json").write_text(os.urandom(50_000).hex())
     with files_of_at_most(size), pytest.raises(NotFoundError) as error:
         hour.collect(machine.archive)

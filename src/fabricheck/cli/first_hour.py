@@ -12,10 +12,11 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands
+from fabricheck.cli import commands, verdict
 from fabricheck.cli.output import archive_target, partition_names
 from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.judge.verdict.model import Verdict
 from fabricheck.results import archive
 
 
@@ -73,7 +74,7 @@ def first_hour(
     for path in (target, folder):
         if path.exists():
             raise UsageError(f"{path} already exists: name another --output.")
-    run = hour.FirstHour(place, folder, limit_s, show.line)
+    run = hour.FirstHour(place, folder, limit_s, show.line, headline)
     show.line(f"The first hour of {place.target.name} on {platform.node()}, in {folder}")
     run.collect(target)
     shutil.rmtree(folder, ignore_errors=True)
@@ -84,6 +85,14 @@ def first_hour(
         raise typer.Exit(128 + run.signal)
     if any(ran.ending in ("failed", "time limit") for ran in run.ran):
         raise typer.Exit(FabricheckError.exit_code)
+
+
+def headline(text: str) -> str:
+    """Return the first line of a verdict.
+
+    :raises ValueError: when the text is not the JSON of one.
+    """
+    return str(verdict.headline(Verdict.model_validate_json(text)))
 
 
 def _require_node() -> None:

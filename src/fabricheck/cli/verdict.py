@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from fabricheck.results import marks, reading
 from fabricheck.results.folder import default_path
 from fabricheck.site import sets
 from fabricheck.site.deviations import NAMES
+
+if TYPE_CHECKING:
+    from rich.text import Text
 
 #: The most passed nodes that have a row of their own.
 MOST_ROWS = 8
@@ -99,16 +102,10 @@ def verdict(
 
 def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[show.Block]:
     judged = [*total.nodes, *total.networks]
-    counted = by_label(total.nodes).values()
-    statuses = [(f"{len(rows)} {rows[0].label}", rows[0].badge) for rows in counted]
-    statuses += [(f"{titled(row.node)} {row.label}", row.badge) for row in total.networks]
     if demonstration.is_demonstration(judged):
         yield demonstration.SENTENCE
     yield from evidence.software_first(total.nodes)
-    heading = show.plain(f"Verdict on {total.of}: ")
-    for number, (label, badge) in enumerate(statuses):
-        heading = show.joined(heading, ", " if number else "", show.status(label, badge))
-    yield heading if statuses else show.joined(heading, "no node")
+    yield headline(total)
     # The folder of the session that started last; if that could not begin, an earlier one.
     times = dict.fromkeys(f"{start:%Y-%m-%d %H:%M:%S}" for start in (*began[:1], *began[-1:]))
     if times:
@@ -123,6 +120,17 @@ def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[
     yield from (f"Note: {note}" for note in total.notes)
     yield from _lists(total)
     yield f"Verdict: {written}"
+
+
+def headline(total: Verdict) -> Text:
+    """Return the line that counts the nodes of a verdict by their status."""
+    counted = by_label(total.nodes).values()
+    statuses = [(f"{len(rows)} {rows[0].label}", rows[0].badge) for rows in counted]
+    statuses += [(f"{titled(row.node)} {row.label}", row.badge) for row in total.networks]
+    heading = show.plain(f"Verdict on {total.of}: ")
+    for number, (label, badge) in enumerate(statuses):
+        heading = show.joined(heading, ", " if number else "", show.status(label, badge))
+    return heading if statuses else show.joined(heading, "no node")
 
 
 def _cells(row: Row) -> tuple[show.Cell, ...]:

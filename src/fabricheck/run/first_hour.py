@@ -118,7 +118,12 @@ STEPS: Sequence[Step] = (
         300,
         "memcpy",
     ),
-    Step("verdict", "What does fabricheck say of the node?", ("fabricheck verdict smoke",), 120),
+    Step(
+        "verdict",
+        "What does fabricheck say of the node?",
+        ("fabricheck verdict smoke --json",),
+        120,
+    ),
 )
 
 
@@ -343,8 +348,8 @@ ABOUT = "about.json"
 #: The runtime's line about the policy of the thread that allocates pinned memory.
 _POLICY = re.compile(r"get_mempolicy.*")
 
-#: ReFrame's line about all its checks, and the verdict of all nodes.
-_COUNTED = re.compile(r"\bRan \d+/\d+ test case|^Verdict on ")
+#: ReFrame's line about all its checks.
+_COUNTED = re.compile(r"\bRan \d+/\d+ test case")
 
 #: The exit code of a program that does not support what it is asked for.
 _UNSUPPORTED = 3
@@ -372,16 +377,23 @@ class FirstHour:
     """The ten commands on this node. ``ran`` has those that ended, ``folder`` their output."""
 
     def __init__(
-        self, place: Place, folder: Path, limit_s: float | None, say: Callable[[str], object]
+        self,
+        place: Place,
+        folder: Path,
+        limit_s: float | None,
+        say: Callable[[str], object],
+        headline: Callable[[str], str],
     ) -> None:
         """Create the folder.
 
         :param folder: a new one, absolute.
         :param limit_s: for each command at most, in s; by default that of each step.
         :param say: called with a line when a command has ended.
+        :param headline: returns one line of the JSON of a verdict, or raises ValueError.
         :raises NotFoundError: when the folder cannot be created.
         """
         self.place, self.folder, self.limit_s, self.say = place, folder, limit_s, say
+        self.headline = headline
         self.ran: list[Ran] = []
         self.signal: int | None = None
         self._began = datetime.now(UTC)
@@ -485,7 +497,16 @@ class FirstHour:
         if ended.code == _UNSUPPORTED and (folder / "result.json").exists():
             ending = "not possible here"
         says = _answer(folder) if ending == "good" else _last_line(err, out)
+        if step.name == "verdict":
+            says = self._verdict(out) or says
         return Ran(step.name, typed, ending, ended.code, ended.seconds, says)
+
+    def _verdict(self, out: Path) -> str | None:
+        """Return a verdict's line; None where the command failed before it had one."""
+        try:
+            return self.headline(text_of(out))
+        except ValueError:
+            return None
 
     def _about(self) -> None:
         self._json(
@@ -528,7 +549,7 @@ def _answer(folder: Path) -> str:
 
 
 def _last_line(*files: Path) -> str:
-    """Return the last line with content; for ReFrame and a verdict the one that counts."""
+    """Return the last line with content; for ReFrame the one that counts its checks."""
     texts = [text_of(file) for file in files]
     text = next(filter(str.strip, texts), "")
     counted = [line for line in text.splitlines() if _COUNTED.search(line.strip())]
