@@ -77,7 +77,7 @@ def rank_copy(
     rank: int, value: float, placement: str = "right", memory: str = "host-pageable", **changes: Any
 ) -> dict[str, Any]:
     """Return what one rank copies there and back (E6), on the device of its number."""
-    share = {"experiment": "E6", "operation": "both", "role": "share", "ranks": [rank]}
+    share = {"experiment": "E6", "operation": "there-and-back", "role": "share", "ranks": [rank]}
     return factories.host_copy("h2d", rank, memory=memory, value=value) | {
         **share,
         "placement": placement,

@@ -9,11 +9,11 @@ from fabricheck.core.vocabulary import ENGINES_ON
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.ranks import RanksCheck
 
-#: The ends of an operation, the host's first: its source, if it goes both ways.
+#: The ends of an operation, the host's first: its source, if it goes there and back.
 ENDS = {
     "h2d": ("source", "destination"),
     "d2h": ("destination", "source"),
-    "both": ("source", "destination"),
+    "there-and-back": ("source", "destination"),
 }
 
 
@@ -44,7 +44,7 @@ class PingpongCheck(RanksCheck):
         ranks = tuple(([rank],) for rank in range(len(self.rank_devices)))
         return [
             Metric(
-                f"{operation}_{memory}_{reduce}",
+                f"{operation.replace('-', '_')}_{memory}_{reduce}",
                 {
                     "operation": operation,
                     f"{host}.memory": f"host-{memory}",
@@ -112,7 +112,7 @@ class pingpong_single(PlacedPingpong):
     placement = "right"
     memory = ("pageable",)
     arguments = (
-        *("--operations", "both", "--samples", "7", "--max-samples", "7"),
+        *("--operations", "there-and-back", "--samples", "7", "--max-samples", "7"),
         *("--batch-time", "0.003", "--series-time", "1"),
     )
     seconds = 900
@@ -136,7 +136,7 @@ class pingpong_single(PlacedPingpong):
 
     def expected_metrics(self):
         """Return the rate of a round trip at the largest size."""
-        fields = {"operation": "both", "source.memory": "host-pageable", "bytes": LARGEST}
+        fields = {"operation": "there-and-back", "source.memory": "host-pageable", "bytes": LARGEST}
         among = (([0],),)
         return [Metric("there_and_back", fields, ("ranks",), among=among, independent=True)]
 

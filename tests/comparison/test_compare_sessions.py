@@ -20,6 +20,8 @@ from two_sessions import (
 )
 
 import factories
+from fabricheck.results.reading import read
+from fabricheck.results.table import metrics
 
 
 def test_identical_sessions_are_unchanged(before):
@@ -371,3 +373,42 @@ def test_one_series_twice_in_a_document_counts_once(before, tmp_path):
     assert numbers(only) == {"unchanged": 3}
     assert [one["b"]["n"] for one in only["unchanged"] if one["device_set"] == [0, 1]
             and one["unit"] == "GB/s"] == [27]  # fmt: skip
+
+
+def of_ranks(folder, operation, metric, value=50):
+    """Write a session of ranks that copy to their device and back, and fail a limit."""
+    series = factories.host_copy(
+        experiment="E6",
+        operation=operation,
+        direction="both-ways",
+        samples=spread(value),
+        value=value,
+    )
+    name = "pingpong_right"
+    recorded = {f"local:host:{metric}": [value, 60, -0.1, None, "GB/s", "fail"]}
+    results(
+        folder,
+        document([series]),
+        display_name=name,
+        unique_name=name,
+        tags=["E6"],
+        perfvalues=recorded,
+        result="fail",
+        fail_phase="performance",
+        fail_reason=f"performance error: below\nMetric {metric}: devices 0 measured 50 GB/s.",
+    )
+    factories.write_metrics(factories.case_folder(folder, name, "stage") / "result.json", recorded)
+    return folder
+
+
+def test_a_session_of_a_version_that_called_there_and_back_both_is_compared_with_todays(tmp_path):
+    older = of_ranks(tmp_path / "a", "both", "both_pinned_worst")
+    today = of_ranks(tmp_path / "b", "there-and-back", "there_and_back_pinned_worst")
+    _, only = judged(older, today)
+    assert numbers(only) == {"unchanged": 2}
+    metric, series = sorted(only["unchanged"], key=lambda value: "operation" in value)
+    assert metric["metric"] == "there_and_back_pinned_worst"
+    assert series["operation"] == "there-and-back"
+    (check,) = read([str(older)]).checks
+    assert check.case.why == ["Metric there_and_back_pinned_worst: devices 0 measured 50 GB/s."]
+    assert [metric.series for metric in metrics(check)] == [(0,)]

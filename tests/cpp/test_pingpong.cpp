@@ -35,10 +35,11 @@ ExchangeArrays arrays_of(HostMemory memory, std::uint64_t bytes, int rank = 0) {
 }  // namespace
 
 TEST_CASE("operations of pingpong by name, in the order written") {
-  CHECK(parse_exchanges("both,h2d") == std::vector<Exchange>{Exchange::both, Exchange::h2d});
+  CHECK(parse_exchanges("there-and-back,h2d") ==
+        std::vector<Exchange>{Exchange::there_and_back, Exchange::h2d});
   const auto [status, sentence] = failure_of([] { return parse_exchanges("h2d-sync"); });
   CHECK(status == Status::usage);
-  CHECK(sentence == "'h2d-sync' is not an operation: choose from h2d, d2h, both");
+  CHECK(sentence == "'h2d-sync' is not an operation: choose from h2d, d2h, there-and-back");
 }
 
 TEST_CASE("sizes of pingpong go down to any number of bytes, and are past the caches by default") {
@@ -51,21 +52,23 @@ TEST_CASE("sizes of pingpong go down to any number of bytes, and are past the ca
 TEST_CASE("every operation at every size, those of one kind of memory together") {
   std::vector<std::string> texts;
   for (const auto& job : plan_exchanges({HostMemory::pageable, HostMemory::pinned},
-                                        {Exchange::h2d, Exchange::both}, {4, kMiB})) {
+                                        {Exchange::h2d, Exchange::there_and_back}, {4, kMiB})) {
     texts.push_back(job.text());
-    CHECK(job.bytes_moved() == (job.exchange == Exchange::both ? 2 : 1) * job.bytes);
+    CHECK(job.bytes_moved() == (job.exchange == Exchange::there_and_back ? 2 : 1) * job.bytes);
   }
-  CHECK(texts ==
-        std::vector<std::string>{
-            "h2d of 4 B with host-pageable memory", "h2d of 1 MiB with host-pageable memory",
-            "both of 4 B with host-pageable memory", "both of 1 MiB with host-pageable memory",
-            "h2d of 4 B with host-pinned memory", "h2d of 1 MiB with host-pinned memory",
-            "both of 4 B with host-pinned memory", "both of 1 MiB with host-pinned memory"});
+  CHECK(texts == std::vector<std::string>{"h2d of 4 B with host-pageable memory",
+                                          "h2d of 1 MiB with host-pageable memory",
+                                          "there-and-back of 4 B with host-pageable memory",
+                                          "there-and-back of 1 MiB with host-pageable memory",
+                                          "h2d of 4 B with host-pinned memory",
+                                          "h2d of 1 MiB with host-pinned memory",
+                                          "there-and-back of 4 B with host-pinned memory",
+                                          "there-and-back of 1 MiB with host-pinned memory"});
 }
 
 TEST_CASE("copies of any number of bytes are verified to the last, and no further") {
   for (const auto memory : {HostMemory::pageable, HostMemory::pinned}) {
-    for (const auto exchange : {Exchange::h2d, Exchange::d2h, Exchange::both}) {
+    for (const auto exchange : {Exchange::h2d, Exchange::d2h, Exchange::there_and_back}) {
       for (const std::uint64_t bytes : {1, 4, 8, 13, 4096, 100003}) {
         CAPTURE(bytes);
         CAPTURE(exchange_name(exchange));
@@ -88,7 +91,7 @@ TEST_CASE("one flipped bit is found where the last copy went") {
   };
   for (const auto memory : {HostMemory::pageable, HostMemory::pinned}) {
     for (const auto& row :
-         {Row{Exchange::h2d, 0}, Row{Exchange::d2h, -1}, Row{Exchange::both, -1}}) {
+         {Row{Exchange::h2d, 0}, Row{Exchange::d2h, -1}, Row{Exchange::there_and_back, -1}}) {
       // Byte 96 is in the last word, of which only half is copied; 40 in a whole one.
       for (const std::uint64_t offset : {40, 96}) {
         const ExchangeJob job{memory, row.exchange, 100};
@@ -120,16 +123,17 @@ TEST_CASE("what is not copied, too short, or too long, is found") {
 }
 
 TEST_CASE("both directions are verified at both ends, and ranks hold different data") {
-  const ExchangeJob both{HostMemory::pageable, Exchange::both, 4096};
+  const ExchangeJob there_and_back{HostMemory::pageable, Exchange::there_and_back, 4096};
   const ExchangeJob h2d{HostMemory::pageable, Exchange::h2d, 4096};
   const ExchangeJob d2h{HostMemory::pageable, Exchange::d2h, 4096};
   const auto arrays = arrays_of(HostMemory::pageable, 4096);
-  arrays.prepare(both);
+  arrays.prepare(there_and_back);
   (void)arrays.run(h2d);
-  CHECK(arrays.check(both, {}).errors == 512);  // those of the host
+  CHECK(arrays.check(there_and_back, {}).errors == 512);  // those of the host
   arrays.prepare(d2h);
   (void)arrays.run(d2h);
-  CHECK(arrays.check(both, {}).errors == 1024);  // the device's own data are not the host's
+  CHECK(arrays.check(there_and_back, {}).errors ==
+        1024);  // the device's own data are not the host's
 }
 
 TEST_CASE("what a rank measured survives being told") {
@@ -145,7 +149,7 @@ TEST_CASE("what a rank measured survives being told") {
   part.verification.first_mismatch->offset_bytes = 96;
   part.verification.first_mismatch->expected = ~0ULL;
   part.verification.first_mismatch->found = 1;
-  const ExchangeJob job{HostMemory::pageable, Exchange::both, 1000};
+  const ExchangeJob job{HostMemory::pageable, Exchange::there_and_back, 1000};
   const auto told = nlohmann::json::parse(to_json(part).dump());
   const auto series = exchange_series(job, rank_part(told), 5, {5, 7}, false);
   CHECK(series.role == "share");

@@ -136,10 +136,10 @@ class Node:
                     frozenset(memories), tuple(series["ranks"] or ()))  # fmt: skip
 
         for index, series in enumerate(series_of):
-            if series["experiment"] == "E6" and series["operation"] != "both":
+            if series["experiment"] == "E6" and series["operation"] != "there-and-back":
                 ways.setdefault(rank(series), []).append(1 / parts.get((check, index), 1.0))
         for index, series in enumerate(series_of):
-            if series["experiment"] == "E6" and series["operation"] == "both":
+            if series["operation"] == "there-and-back":
                 found[check, index] = len(ways[rank(series)]) / sum(ways[rank(series)])
         return {key: part for key, part in found.items() if part != 1}
 

@@ -31,7 +31,7 @@ SESSIONS = OUTPUTS / "h200" / "node-sessions-x2.json"
 #: The recorded metric whose deviations a value takes, by the words of its name: the first to fit.
 ALIKE = (
     (("pingpong", "pageable"), "pingpong_right h2d_pageable"),
-    (("pingpong", "both"), "pingpong_right both_pinned"),
+    (("pingpong", "there_and_back"), "pingpong_right both_pinned"),
     (("pingpong", "h2d"), "pingpong_right h2d_pinned"),
     (("pingpong", "d2h"), "pingpong_right d2h_pinned"),
     (("pageable", "h2d"), "memcpy_near_pageable h2d_pageable_near"),

@@ -94,6 +94,15 @@ def test_a_table_of_an_older_version_lacks_columns(places, rows, tmp_path):
     assert fleet.facts.is_empty()
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_table_of_an_older_version_has_todays_names_of_metrics(rows, tmp_path, suffix):
+    older = rows.with_columns(metric=pl.lit("both_pinned_worst"))
+    path = tmp_path / f"old.{suffix}"
+    older.write_csv(path) if suffix == "csv" else older.write_parquet(path)
+    names = {metric.name for metric in the_only(path).metrics}
+    assert names == {"there_and_back_pinned_worst"}
+
+
 @pytest.mark.parametrize("name", ["gone.parquet", "gone/*.parquet", "gone.csv"])
 def test_what_is_not_there_is_named(tmp_path, name):
     with pytest.raises(NotFoundError, match=r"gone"):

@@ -35,7 +35,7 @@ NOBODY = {"host": "node1", "cores": [0], "numa_domain": 0, "memory_domain": 0}
 
 def launch(name, rates):
     """Build the document of one launch: a rank per rate, copying there and back."""
-    ends = {"experiment": "E6", "operation": "both", "role": "share", "placement": name}
+    ends = {"experiment": "E6", "operation": "there-and-back", "role": "share", "placement": name}
     devices = list(range(len(rates)))
     series = [
         factories.host_copy("h2d", rank, 0, "host-pageable", rate)

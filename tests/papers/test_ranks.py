@@ -14,7 +14,7 @@ DEVICES = (0, 2, 4, 6)
 
 def series(device, median, *, role="share", devices=DEVICES, size=10**9):
     return {
-        "operation": "both",
+        "operation": "there-and-back",
         "device": device,
         "device_set": list(devices),
         "role": role,
@@ -33,7 +33,8 @@ def ranks(*medians):
 
 
 def value(found, place, **read):
-    asked = Read.model_validate({"run": "it", "operation": "both", "counts": "once", **read})
+    rank = {"run": "it", "operation": "there-and-back", "counts": "once"}
+    asked = Read.model_validate({**rank, **read})
     return value_of({"it": {"series": found}}, asked, place, load("mi250x"))
 
 
@@ -41,9 +42,13 @@ def test_a_rank_is_named_by_its_device_and_no_place_is_their_mean():
     found = ranks(10.0, 20.0, 30.0, 40.0)
     assert value(found, (4,), rank=True) == pytest.approx(30)
     assert value(found, (), rank=True) == pytest.approx(25)
-    with pytest.raises(InvalidInputError, match="has 0 series of operation both at place 1"):
+    with pytest.raises(
+        InvalidInputError, match="has 0 series of operation there-and-back at place 1"
+    ):
         value(found, (1,), rank=True)
-    with pytest.raises(InvalidInputError, match="has 0 series of operation both at place 4"):
+    with pytest.raises(
+        InvalidInputError, match="has 0 series of operation there-and-back at place 4"
+    ):
         value(found, (4,))
     alone = [series(0, 10.0, role="single", devices=(0,))]
     assert value(alone, (0,)) == pytest.approx(10)
@@ -61,7 +66,7 @@ def test_without_ranks_no_place_is_the_sum_of_several():
 def half(content):
     """Reduce the plan to statements on four ranks."""
     near, far = (
-        {"run": run, "operation": "both", "counts": "once", "rank": True}
+        {"run": run, "operation": "there-and-back", "counts": "once", "rank": True}
         for run in ("half-right", "half-wrong")
     )
     content["statements"] = [

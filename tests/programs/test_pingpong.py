@@ -15,7 +15,7 @@ from fabricheck.results.document import load
 QUICK = ("--warm-up", "0", "--series-time", "0", "--noise-limit", "10")
 SMALL = (*QUICK, "--sizes", "64KiB")
 ONE = (*SMALL, "--memory", "pageable", "--operations", "h2d")
-OPERATIONS = {"h2d": 1, "d2h": 1, "both": 2}
+OPERATIONS = {"h2d": 1, "d2h": 1, "there-and-back": 2}
 MEMORY = ("host-pageable", "host-pinned")
 
 
@@ -146,7 +146,7 @@ def test_a_rank_goes_to_its_core_and_its_memory_with_it(pingpong):
 
 @pytest.mark.parametrize(
     ("operation", "words", "word"),
-    [("h2d", 13, 8), ("d2h", 13, 96), ("both", 25, 96)],
+    [("h2d", 13, 8), ("d2h", 13, 96), ("there-and-back", 25, 96)],
 )
 def test_one_wrong_bit_names_rank_operation_and_offset(pingpong, operation, words, word):
     ran = pingpong(2, *QUICK, "--sizes", "100", "--operations", operation, "--memory", "pageable",
@@ -253,6 +253,6 @@ def test_help_explains_itself(programs):
     done = subprocess.run(
         [str(programs / "pingpong"), "--help"], capture_output=True, text=True, check=True
     )
-    for word in ("--map", "--bind", "--placement", "both", "pageable", "Exit codes", "Example",
-                 "GB/s"):  # fmt: skip
+    for word in ("--map", "--bind", "--placement", "there-and-back", "pageable", "Exit codes",
+                 "Example", "GB/s"):  # fmt: skip
         assert word in done.stdout

@@ -82,6 +82,13 @@ def test_an_older_document_has_the_number_of_devices_in_the_name_of_its_node():
     assert found == {"node": "h200", "devices": 2, "time_limit_s": 60}
 
 
+def test_an_older_document_has_the_present_name_of_copies_there_and_back():
+    ranks = factories.host_copy(experiment="E6", operation="both")
+    content = factories.document(series=[ranks, *factories.both_ways()])
+    found = [series["operation"] for series in document.parse(json.dumps(content))["series"]]
+    assert found == ["there-and-back", "both", "both", "both"]
+
+
 def test_a_simulated_document_loads():
     overlay = {"name": "link 0-6 gone", "content": {"links": [{"pair": [0, 6], "gone": True}]}}
     for changed in (None, overlay):

@@ -72,7 +72,7 @@ def test_broadcasts_were_those_of_osu_in_that_session():
         assert abs(statistics.median(ours) / statistics.median(theirs[None, size]) - 1) < 0.05
 
 
-@pytest.mark.parametrize("operation", ["h2d", "d2h", "both"])
+@pytest.mark.parametrize("operation", ["h2d", "d2h", "there-and-back"])
 def test_two_ranks_on_one_device_shared_its_link(operation):
     def rates(file):
         return [

@@ -139,7 +139,7 @@ def test_one_rank_sends_there_and_back(healthy):
     series = documents["pingpong_single"]["series"]
     assert [one["bytes"] for one in series] == [4 << step for step in range(29)]
     assert {(*one["ranks"], one["operation"], one["role"]) for one in series} == {
-        (0, "both", "single")
+        (0, "there-and-back", "single")
     }
     assert all(one["verification"]["bytes_checked"] for one in series)
 

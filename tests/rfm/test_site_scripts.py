@@ -696,7 +696,7 @@ def test_the_site_of_the_page_is_one(suite):
 def test_one_rank_scans_as_far_as_its_device_holds(script, partition, most):
     command = script(partition, "pingpong_single").command
     assert f" --memory pageable --sizes 4:{most} " in command
-    assert " --operations both " in command and " --map 0 " in command
+    assert " --operations there-and-back " in command and " --map 0 " in command
     assert " --ntasks=1 " in command
 
 

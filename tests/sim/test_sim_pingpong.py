@@ -12,7 +12,7 @@ PLACEMENTS = [(node, name) for node in NODES for name in placements(load(node))]
 #: Peak of the memory of one NUMA domain of mi250x, GB/s: two channels of DDR4-3200 (config/nodes).
 DOMAIN_PEAK = 51.2
 SIZE = "128MiB"
-ONE = ("--memory", "pageable", "--operations", "both", "--sizes", SIZE)
+ONE = ("--memory", "pageable", "--operations", "there-and-back", "--sizes", SIZE)
 
 
 def numbers(values):

@@ -19,9 +19,9 @@ int main(int argc, char** argv) {
   program.description =
       "Copies between host memory and devices by several ranks, one for each device, all at the\n"
       "same time:\n"
-      "  h2d       hipMemcpy from the rank's host memory to its device\n"
-      "  d2h       the same from the device to the host\n"
-      "  both      the one, then the other: twice the bytes over the time of both\n"
+      "  h2d             hipMemcpy from the rank's host memory to its device\n"
+      "  d2h             the same from the device to the host\n"
+      "  there-and-back  the one, then the other: twice the bytes over the time of both\n"
       "A sample is one copy, waited for and timed by the rank's own clock; before each all ranks\n"
       "wait for each other. Where ranks sit decides what they share: host memory is that of the\n"
       "rank's core, and where its pages are is asked before and after measuring. Bytes are "

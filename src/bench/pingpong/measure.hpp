@@ -10,7 +10,7 @@ namespace fabricheck::pingpong {
 
 struct PingpongOptions {
   std::string memory = "pageable,pinned";
-  std::string operations = "h2d,d2h,both";
+  std::string operations = "h2d,d2h,there-and-back";
   std::string sizes;
   std::string placement = "given";
 };

@@ -15,7 +15,7 @@ namespace {
 constexpr std::array<std::pair<Exchange, const char*>, 3> kExchanges{{
     {Exchange::h2d, operation::h2d},
     {Exchange::d2h, operation::d2h},
-    {Exchange::both, operation::both},
+    {Exchange::there_and_back, operation::there_and_back},
 }};
 
 }  // namespace
@@ -44,7 +44,7 @@ const std::vector<std::string>& placement_names() {
 }
 
 std::uint64_t ExchangeJob::bytes_moved() const {
-  return exchange == Exchange::both ? 2 * bytes : bytes;
+  return exchange == Exchange::there_and_back ? 2 * bytes : bytes;
 }
 
 std::string ExchangeJob::text() const {

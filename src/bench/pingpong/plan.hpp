@@ -10,9 +10,9 @@
 namespace fabricheck::pingpong {
 
 enum class Exchange {
-  h2d,   ///< hipMemcpy from the rank's host memory to its device
-  d2h,   ///< and back
-  both,  ///< the one, then the other
+  h2d,             ///< hipMemcpy from the rank's host memory to its device
+  d2h,             ///< and back
+  there_and_back,  ///< the one, then the other
 };
 
 const char* exchange_name(Exchange exchange);

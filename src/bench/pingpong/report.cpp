@@ -67,7 +67,8 @@ Series exchange_series(const ExchangeJob& job, RankPart part, int device,
   for (auto* place : {&series.source, &series.destination}) {
     place->device = place->device < 0 ? -1 : device;
   }
-  series.direction = job.exchange == Exchange::both ? direction::both_ways : direction::one_way;
+  series.direction =
+      job.exchange == Exchange::there_and_back ? direction::both_ways : direction::one_way;
   series.bytes = job.bytes;
   series.bytes_moved = job.bytes_moved();
   series.read_and_write = false;

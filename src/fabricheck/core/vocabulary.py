@@ -214,6 +214,7 @@ Operation = Literal[
     "prefetch-h2d",
     "prefetch-d2h",
     "compute",
+    "there-and-back",
     "bandwidth",
     "bandwidth-both",
     "exchange",

@@ -127,7 +127,8 @@ def _check_version(value: Any, path: Path | str) -> None:
 
 def _renew(value: dict[str, Any]) -> None:
     """Replace what documents of earlier versions have: a status that told no errors apart, the
-    number of devices in the name of the node model, and replays as the only errors of links.
+    number of devices in the name of the node model, replays as the only errors of links, and
+    `both`, which is two directions at once, for copies of ranks to the device and back.
     """
     outcome, options = value.get("outcome"), value.get("options")
     if isinstance(outcome, dict) and outcome.get("status") == "runtime-error":
@@ -140,6 +141,12 @@ def _renew(value: dict[str, Any]) -> None:
         if isinstance(links, dict) and "errors" in links:
             replays = links.pop("errors")
             device_state["link_errors"] = None if replays is None else {"nvlink-replay": replays}
+    every = value.get("series")
+    for series in every if isinstance(every, list) else ():
+        if not isinstance(series, dict):
+            continue
+        if series.get("experiment") == "E6" and series.get("operation") == "both":
+            series["operation"] = "there-and-back"
 
 
 def _device_states(state: object) -> Iterator[dict[str, Any]]:

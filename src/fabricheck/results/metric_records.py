@@ -20,6 +20,14 @@ Reduction = Literal["worst", "best", "median"]
 #: same members had when the session began.
 Comparison = Literal["peers", "first"]
 
+#: The present names of metrics by those of older versions. Copies of ranks to the device and back
+#: (E6) were called `both`, which is the sum of two directions at once.
+RENAMED: Mapping[str, str] = {
+    f"both_{memory}_{reduce}": f"there_and_back_{memory}_{reduce}"
+    for memory in ("pageable", "pinned")
+    for reduce in ("worst", "median", "alike")
+}
+
 #: The least share of samples that reach a limit for it to count as missed only at times.
 LEAST_REACHED = 0.1
 
@@ -103,7 +111,8 @@ def read(path: Path, document: ResultDocument) -> CheckRecord:
                     f"{path}: metrics.{name}: there is no series {index} among the document's "
                     f"{count}."
                 )
-    return file
+    renewed = {RENAMED.get(name, name): record for name, record in file.metrics.items()}
+    return file.model_copy(update={"metrics": renewed})
 
 
 def reached(

@@ -39,6 +39,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count, printable, read_text
 from fabricheck.core.vocabulary import EXPERIMENTS
 from fabricheck.core.whole_files import write_whole
+from fabricheck.results.metric_records import RENAMED
 from fabricheck.results.requested_nodes import Moment
 from fabricheck.site import sets
 from fabricheck.site.deviations import Deviation, DeviationName
@@ -551,6 +552,13 @@ def _case(entry: TestCase, info: SessionInfo, results: Path, node: str | None = 
     failure = _FAILURES.get(entry.exception or "")
     if failure is not None and reason is not None:
         reason = reason.removeprefix(f"{failure.replace('-', ' ')} error: ")
+    metrics = {}
+    for key, values in (entry.perfvalues or {}).items():
+        metric = key.rsplit(":", 1)[-1]
+        metrics[RENAMED.get(metric, metric)] = values
+    if reason is not None:
+        for older, present in RENAMED.items():
+            reason = reason.replace(older, present)
     return Case(
         name=_DISTRIBUTED.sub("", name),
         system=entry.system,
@@ -561,9 +569,7 @@ def _case(entry: TestCase, info: SessionInfo, results: Path, node: str | None = 
         tags=frozenset(entry.tags),
         folders=tuple(_folders(entry, info, results)),
         phase=entry.fail_phase,
-        metrics={
-            key.rsplit(":", 1)[-1]: values for key, values in (entry.perfvalues or {}).items()
-        },
+        metrics=metrics,
         node=_node(entry, name) or node,
         exit_code=entry.job_exitcode if isinstance(entry.job_exitcode, int) else None,
         failure=failure,

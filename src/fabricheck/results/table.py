@@ -403,7 +403,8 @@ class Series:
         parts = [self.experiment, self.operation, memory.replace("device-peer", "peer")]
         if self.role != "single":
             parts.append(self.role)
-        if self.direction == "both-ways" and "both" not in self.operation:
+        stated = "both" in self.operation or self.operation == "there-and-back"
+        if self.direction == "both-ways" and not stated:
             parts.append("both ways")
         return " ".join([*parts, *([self.movement] if self.movement else [])])
 

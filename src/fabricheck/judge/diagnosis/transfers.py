@@ -330,7 +330,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
 
 def is_in_turn(series: Series) -> bool:
     """Whether both directions of a copy are measured one after the other."""
-    return series["experiment"] == "E6" and series["operation"] == "both"
+    return series["operation"] == "there-and-back"
 
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:

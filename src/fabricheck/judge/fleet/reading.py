@@ -25,6 +25,7 @@ from fabricheck.core.text import count, read_text
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.judge.comparison.circumstances import FIXED
 from fabricheck.results import archive, export, reading
+from fabricheck.results.metric_records import RENAMED
 from fabricheck.results.series import Noise
 from fabricheck.results.table import LOST
 
@@ -355,8 +356,10 @@ def _needed(rows: pl.LazyFrame) -> list[pl.DataFrame]:
         (pl.col(name) if name in there else pl.lit(None)).cast(pl.String).cast(_WORD).alias(name)
         for name in _WORDS
     ]
+    renewed = pl.col("metric").cast(pl.String).replace(dict(RENAMED))
     found = (
-        rows.filter(pl.col("kind").cast(pl.String).is_in(_KINDS))
+        rows.with_columns(renewed)
+        .filter(pl.col("kind").cast(pl.String).is_in(_KINDS))
         .select(*words, pl.col("value").cast(pl.Float64, strict=False), ORIGIN)
         .with_columns(node=pl.coalesce("node", "hostname"))
     )

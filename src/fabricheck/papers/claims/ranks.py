@@ -94,7 +94,7 @@ def _ranks(placement: str, name: str) -> Group:
             observed,
             f"copies of pageable memory by ranks in placement {placement}",
             experiment="E6",
-            operation="both",
+            operation="there-and-back",
             host_memory="host-pageable",
             placement=placement,
             unit="GB/s",

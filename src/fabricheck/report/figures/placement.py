@@ -27,7 +27,7 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.table import Series, largest
 
 #: The placements of a node model in the order of the drawing, with the records of their ranks. The
-#: records are of pageable memory, of a round trip over the time of both copies, as ``both``.
+#: records are of pageable memory, there and back, over the time of both copies.
 _PLACEMENTS: Mapping[str, tuple[str, ...]] = {
     "right": ("epicure-lumi-multi8-correct-rank?", "epicure-leo-multi4-correct-rank?"),
     "in_order": ("epicure-lumi-multi8-incorrect-rank?",),
@@ -55,7 +55,7 @@ _SCAN = "pingpong_scan"
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars for pageable and for pinned memory, and the size curve."""
-    found = observed.select(experiment="E6", operation="both")
+    found = observed.select(experiment="E6", operation="there-and-back")
     for memory, name in _MEMORIES.items():
         here = [
             series for series in found if series.host_memory == memory and series.check != _SCAN
