@@ -15,7 +15,7 @@ from typing import Any
 log = logging.getLogger("mkdocs.hooks.docs_search")
 
 #: Pages that are looked up: they have many rows, and would otherwise stand before the handbook.
-LOOKED_UP = ("reference/", "evidence/", "reframe.html")
+LOOKED_UP = ("reference/", "evidence/")
 
 #: How much more a hit in the handbook counts.
 BOOST = 3

@@ -21,9 +21,7 @@ from fabricheck.core.errors import UsageError
 from site_dry_runs import ASKED
 
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-HANDBOOK = {
-    page.name: page.read_text(encoding="utf-8") for page in PAGES if page.name != "reframe.md"
-}
+HANDBOOK = {page.name: page.read_text(encoding="utf-8") for page in PAGES}
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 INLINE = re.compile(r"`(fabricheck [^`\n]+?)`")
 

@@ -257,7 +257,7 @@ def test_checks_that_were_skipped_or_stopped_did_not_end(context):
 
 
 def test_the_page_on_reframe_has_an_entry_for_each_function():
-    page = (ROOT / "docs" / "reframe.md").read_text()
+    page = (ROOT / "docs" / "evidence" / "reframe.md").read_text()
     entries = re.findall(r"^\| (`.*?`) \|", page, re.MULTILINE)
     named = re.findall(r"`(\w+)`", " ".join(entries))
     assert sorted(named) == sorted(

@@ -3,7 +3,7 @@
 Public is what ReFrame's manual documents: tests with their hooks, settings, environment variables
 and the modules of PUBLIC. Each function here keeps a wrong result from passing silently, or says
 what else is lost without it. It refuses a ReFrame that lacks what it needs, with one sentence
-(ConfigError). docs/reframe.md has the change in ReFrame that would end each.
+(ConfigError). docs/evidence/reframe.md has the change in ReFrame that would end each.
 """
 
 from __future__ import annotations
