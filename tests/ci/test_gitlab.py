@@ -29,7 +29,7 @@ TRIGGERS = {
     for name, job in yaml.safe_load((ROOT / "ci/gitlab/partitions.yml").read_text()).items()
     if not name.startswith(".")
 }
-GUIDE = (ROOT / "docs/run.md").read_text().partition("## CI")[2]
+GUIDE = (ROOT / "docs/reference/gitlab.md").read_text()
 
 VARIABLE = re.compile(r"\bFABRICHECK_[A-Z_]*")
 

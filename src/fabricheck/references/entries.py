@@ -153,7 +153,7 @@ load = functools.cache(load_node)
 
 
 class Origin(StrictModel, populate_by_name=True, strict=False):
-    """What a limit rests on; docs/limits.md describes the keys."""
+    """What a limit rests on; docs/reference/reference-file.md describes the keys."""
 
     kind: Literal["published", "derived", "calibration", "site", "report only"]
     records: tuple[str, ...] = ()

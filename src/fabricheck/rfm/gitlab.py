@@ -3,7 +3,7 @@
 ReFrame makes a job of each check, with absolute paths of the generating machine, without JUnit
 among its artifacts and without the requested system. Here each job gets its own results folder and
 keeps it whatever its result, and a last job joins all folders (``ci/gitlab/verdict.sh``).
-docs/run.md shows an example.
+docs/reference/gitlab.md describes the pipeline.
 """
 
 from __future__ import annotations
