@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
@@ -25,6 +26,15 @@ def test_one_neighbour_of_each_link_class() -> None:
     assert values(figure, "published").keys() == values(figure).keys()
     assert "Single link: 37.5 GB/s at 1 GiB" in figure.says
     assert "(0 to 2)" in figure.says
+
+
+def test_a_published_value_without_a_size_is_a_line_across_and_no_point() -> None:
+    scan = [peer((0, 1), size, 50.0) for size in SIZES]
+    svg = drawn(peers.curves, partition({"p2p_scan": scan}))["peer-curves-engine"].svg
+    words = re.findall(r"<text[^>]*>([^<]*)</text>", svg)
+    assert words.count("published") == 1  # beside its line; a legend of points has none
+    *_, points = re.findall(r'<g class="mark-symbol role-mark[^>]*?(/?)>', svg)
+    assert points == "/", "a point of a published value is drawn"
 
 
 def test_copies_by_kernel_stand_beside_their_part_of_the_peak() -> None:

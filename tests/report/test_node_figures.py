@@ -348,6 +348,8 @@ def test_copies_by_kernel_are_a_part_of_the_peak_of_both_directions(mi250x):
     own = {row["to"]: row["percent"] for row in figure.rows if row["kind"] == "simulated"}
     assert own == pytest.approx({1: 43.5, 2: 43.0})  # device 3 is no neighbour
     assert "43.0 of 100, 43 %" in texts(figure.svg)
+    ticks = [int(text) for text in texts(figure.svg) if text.isdecimal()]
+    assert max(ticks) == 400  # the greatest peak
 
 
 def test_collectives_say_that_there_is_no_rccl(mi250x):
@@ -359,6 +361,8 @@ def test_collectives_say_that_there_is_no_rccl(mi250x):
     assert "reduce: MPI (mpi) 30 us with 2, 50 us with 4, falling at 4." in figure.says
     bounds = [row for row in figure.rows if row["kind"] == "published"]
     assert [(row["record"], row["value"]) for row in bounds] == [("paper-coll-bound-1", 8.7)]
+    assert texts(figure.svg).count("lower bound") == 2  # beside the line, and in the legend
+    assert "published" not in texts(figure.svg)
 
 
 def test_collectives_of_mpi_and_nccl_stand_beside_each_other(h200_figures):

@@ -34,9 +34,9 @@ _BINARY = (
 #: The most marks of a size axis; more labels would overlap on a phone.
 _TICKS = 6
 
-#: In pixels: the width beside the labels of bars, the width of a letter, the free space around a
-#: text, and the offset of the text of every other bar if bars are thinner than the text.
-_BESIDE, _LETTER, _MARGIN, _ASIDE = 230, 6.5, 14, 46
+#: In pixels: the width of a letter, the free space around a text, and the offset of the text of
+#: every other bar if bars are thinner than the text.
+_LETTER, _MARGIN, _ASIDE = 6.5, 14, 46
 
 #: Heights in pixels: of a text, the gap between groups of bars, and a line of a legend.
 _TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
@@ -44,6 +44,9 @@ _TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
 #: In pixels: the width of a heat map's cell for many and for few columns, the width of all cells,
 #: and the greatest height of a cell.
 _LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
+
+#: A line across this far below one that has its word has one, too.
+_APART = 0.9
 
 #: From this fraction of the colour scale on, colours are light and text on them is black.
 _LIGHT = 0.45
@@ -105,8 +108,8 @@ def curves(
 ) -> Drawing:
     """Return the drawing of curves over size, one per series, with intervals as bands.
 
-    A published value without a size is a horizontal line with its mark at the left end, because it
-    has no place on the axis of sizes.
+    A published value without a size is a line across with its kind above the right end, because it
+    has no place on the axis of sizes. Of lines close together the greatest has the word.
 
     :param rows: from `rows.of_point` and `rows.of_value`.
     :param unit: of the values, on their axis.
@@ -119,10 +122,19 @@ def curves(
     places = {label: every.index(label) for label in labels}
     known_x = sorted(row[x] for row in rows if row[x])
     counts = alt.X(f"{x}:O", title=x_title, axis=alt.Axis(labelAngle=0))
-    first, axis = _sizes(known_x, x_title) if x == "bytes" else (known_x[0], counts)
+    axis = _sizes(known_x, x_title) if x == "bytes" else counts
+    first = known_x[0]
     shown = [
-        {**row, "own": is_of_session(row), "across": not row[x], x: row[x] or first} for row in rows
+        {**row, "own": is_of_session(row), "across": not row[x], x: row[x] or first, "word": ""}
+        for row in rows
     ]
+    across = grouped((row.get("collective"), row) for row in shown if row["across"])
+    for lines in across.values():
+        above = math.inf
+        for line in sorted(lines, key=lambda row: row["value"], reverse=True):
+            if line["value"] < _APART * above:
+                line["word"] = line["kind"]
+                above = line["value"]
     legend = alt.Legend(
         symbolType="stroke", symbolSize=500, symbolOpacity=1, symbolStrokeWidth=2,
         offset=6, labelLimit=150, columns=2,
@@ -138,7 +150,7 @@ def curves(
     dash = alt.StrokeDash(
         "series:N", title=None, scale=alt.Scale(domain=labels, range=dashes), legend=legend
     )
-    marked = at.encode(shape=shape(rows))
+    marked = at.encode(shape=shape(row for row in rows if row[x]))
     layers = [
         at.mark_area(opacity=0.2)
         .encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
@@ -147,12 +159,15 @@ def curves(
         base.mark_rule(strokeWidth=1, opacity=0.7)
         .encode(strokeDash=dash)
         .transform_filter("datum.across"),
+        base.mark_text(align="right", dy=-6, fontSize=_TEXT - 1)
+        .encode(x=alt.value("width"), text="word:N")
+        .transform_filter("datum.across"),
         marked.mark_point(size=9, filled=True, opacity=1).transform_filter("datum.own"),
         marked.mark_point(
             size=60, filled=True, opacity=1, stroke="black", strokeWidth=0.8
-        ).transform_filter("!datum.own"),
+        ).transform_filter("!datum.own && !datum.across"),
     ]
-    keys = ("series", "kind", x, "value", "low", "high", "own", "across", "collective")
+    keys = ("series", "kind", x, "value", "low", "high", "own", "across", "word", "collective")
     chart = alt.layer(*layers, data=data(shown, keys))
     if panels:
         return drawn(
@@ -197,8 +212,8 @@ def curve_figure(
     return Figure(name, title, kind, says, rows, curves(drawn or rows, **look))
 
 
-def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:
-    """Return the start of the size axis, and the axis: powers of two, binary units."""
+def _sizes(known: Sequence[int], title: str) -> alt.X:
+    """Return the axis of sizes: powers of two, binary units."""
     low = math.floor(math.log2(known[0]))
     high = max(math.ceil(math.log2(known[-1])), low + 1)
     step = max(1, math.ceil((high - low) / (_TICKS - 1)))
@@ -207,7 +222,7 @@ def _sizes(known: Sequence[int], title: str) -> tuple[int, alt.X]:
         labelExpr=_BINARY, labelFlush=False, labelOverlap=True,
     )  # fmt: skip
     scale = alt.Scale(type="log", base=2, domain=[2**low, 2**high], nice=False)
-    return 2**low, alt.X("bytes:Q", title=title, scale=scale, axis=axis)
+    return alt.X("bytes:Q", title=title, scale=scale, axis=axis)
 
 
 def bars(
@@ -260,8 +275,7 @@ def bars(
     ]
     letters = max(len(row["text"]) for row in mine)
     aside = max(row["aside"] for row in shown if row["own"] and row["text"]) if letters else 0
-    part = (_MARGIN + _LETTER * letters + aside) / _BESIDE
-    end = max(row["reach"] for row in shown) / (1 - part)
+    end = max(row["reach"] for row in shown)
     gap = _GAP / (_GAP + thick * len(inside)) if within else 0.35
     base = alt.Chart().encode(
         y=alt.Y(
@@ -306,7 +320,9 @@ def bars(
             "reach", "aside")  # fmt: skip
     height = len(groups) * (thick * max(len(inside), 1) + (_GAP if within else 0)) + 62
     height += _LEGEND_LINE * (1 + len(colours) // 2) if legend is not None else 0
-    return finished(alt.layer(*layers, data=data(shown, keys)), height)
+    # The texts have their place beyond the axis, which ends with the greatest value.
+    right = round(_MARGIN + _LETTER * letters + aside)
+    return finished(alt.layer(*layers, data=data(shown, keys)), height, right)
 
 
 def cell(value: float, counted: bool = False) -> str:

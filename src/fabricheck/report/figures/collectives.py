@@ -123,8 +123,9 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
             thick=14,
         )
     else:
+        bound_lines = [{**row, "kind": _BOUND} for row in theirs]
         drawing = curves(
-            [*rows, *theirs], unit="us", known=_KNOWN, x="partners", x_title="partners",
+            [*rows, *bound_lines], unit="us", known=_KNOWN, x="partners", x_title="partners",
             panels=there,
         )  # fmt: skip
     return Figure("collectives", title, observed.kind, says, [*rows, *theirs], drawing)

@@ -72,15 +72,15 @@ def figures(observed: Observed) -> Iterator[Figure]:
             more = {"to": device, "peak": peak, "percent": percent}
             reference = wanted.reference if wanted else None
             rows.append(of_point(DIRECT, point, **more, reference=reference, text=text))
-    title = "Both directions at once by kernel, device 0 and its neighbours"
+    title = "Copies within a neighbour's memory by kernel, device 0"
     parts = [
         f"device {r['to']}: {amount(r['value'])}, {r['percent']:.0f} % of {r['peak']:g}"
         for r in rows
     ]
     says = (
-        f"A kernel of device 0 copies within the memory of a neighbour, reads and writes counted, "
-        f"{about(rows[0]['bytes'])}, {observed.kind}; percent of the peak of both directions, "
-        f"which the thin lines mark. {'; '.join(parts)}."
+        f"A kernel of device 0 copies within the memory of a neighbour, which uses both directions "
+        f"of their links; reads and writes counted, {about(rows[0]['bytes'])}, {observed.kind}; "
+        f"percent of the peak of both directions, which the thin lines mark. {'; '.join(parts)}."
     )
     theirs = list(beside(node, "paper-stream-p2p-pct-*"))
     if theirs:
