@@ -2,7 +2,8 @@
 
 The search of mkdocs has a title for each section, such as "Drain", and no weight of a page. After
 the build this adds the page to the titles, a boost to the entries of the handbook, and to the
-worker that makes the index the option with which lunr reads it.
+worker that makes the index the option with which lunr reads it. ci/docs_search.js makes the search
+work where the site is opened as files, without a server.
 """
 
 from __future__ import annotations
@@ -20,6 +21,9 @@ LOOKED_UP = ("reference/", "evidence/")
 #: How much more a hit in the handbook counts.
 BOOST = 3
 
+#: What makes the search work without a server.
+AS_FILES = Path(__file__).with_suffix(".js")
+
 #: What the worker of mkdocs does with an entry, and what it is to do.
 ADDS, ADDS_WITH_BOOST = "this.add(doc);", "this.add(doc, {boost: doc.boost});"
 
@@ -34,13 +38,18 @@ def on_post_build(*, config: Any, **_: Any) -> None:
         location = entry["location"].partition("#")[0]
         entry["title"] = title(pages[location], entry["title"])
         entry["boost"] = 1 if location.startswith(LOOKED_UP) else BOOST
-    index.write_text(json.dumps(searched), encoding="utf-8")
+    text = json.dumps(searched)
+    index.write_text(text, encoding="utf-8")
+    (folder / "search_index.js").write_text(f"data = {text};\n", encoding="utf-8")
 
     worker = folder / "worker.js"
     script = worker.read_text(encoding="utf-8")
     if ADDS not in script:
         log.warning("search/worker.js of this mkdocs has no line %r.", ADDS)
     worker.write_text(script.replace(ADDS, ADDS_WITH_BOOST), encoding="utf-8")
+
+    main = folder / "main.js"
+    main.write_text(AS_FILES.read_text(encoding="utf-8") + main.read_text(encoding="utf-8"))
 
 
 def title(page: str, section: str) -> str:

@@ -44,6 +44,11 @@ def test_the_search_names_the_page_of_a_hit_and_prefers_the_handbook(tmp_path):
     assert boosts[0] > boosts[1] == boosts[2]
     # The worker of the site's search hands the boost to lunr.
     assert "{boost: doc.boost}" in (tmp_path / "search" / "worker.js").read_text()
+    # Opened as files, the site has the same index as a script, and what loads it.
+    script = (tmp_path / "search" / "search_index.js").read_text()
+    assert json.loads(script.removeprefix("data = ").removesuffix(";\n"))["docs"] == entries
+    loads = (tmp_path / "search" / "main.js").read_text()
+    assert "search_index.js" in loads and "new Worker(" in loads
 
 
 @pytest.mark.parametrize(
