@@ -412,3 +412,40 @@ def test_a_session_of_a_version_that_called_there_and_back_both_is_compared_with
     (check,) = read([str(older)]).checks
     assert check.case.why == ["Metric there_and_back_pinned_worst: devices 0 measured 50 GB/s."]
     assert [metric.series for metric in metrics(check)] == [(0,)]
+
+
+def gone(pair):
+    """Build what a document has of a simulated node without the links of a pair."""
+    content = {"name": "gone", "description": "gone", "links": [{"pair": pair, "gone": True}]}
+    node = {"name": "mi250x", "digest": "0" * 64}
+    return node | {"overlay": {"name": "gone", "content": content}}
+
+
+def of_pairs(far, near):
+    devices = [factories.device(index) for index in range(8)]
+    series = [latency(1, 7, [far]), latency(0, 1, [near])]
+    return {"series": series, "devices": devices}
+
+
+def test_what_is_better_since_a_missing_link_changed_its_route_is_counted_apart(tmp_path):
+    a = results(tmp_path / "a", simulated(**of_pairs(17.8, 9.0)))
+    b = results(tmp_path / "b", simulated(**of_pairs(12.4, 8.0), node=gone([0, 6])))
+    _, only = judged(a, b)
+    assert {tuple(one["device_set"]): one["rerouted"] for one in only["better"]} == {
+        (1, 7): True,  # over 0-6 before
+        (0, 1): False,
+    }
+    assert compare(a, b).stdout.startswith("0 worse, 2 better (1 of them over another route), ")
+
+
+def test_the_links_that_a_measured_node_lacks_are_those_of_its_topology(tmp_path):
+    where = {"system": "lumi", "partition": "gpu"}
+    lost = [factories.difference("The pair 0-6 has no link.", 0, 6, found=0, lost=True)]
+    a = results(tmp_path / "a", document(**of_pairs(17.8, 9.0)) | {"differences": []}, **where)
+    b = results(tmp_path / "b", document(**of_pairs(12.4, 9.0)) | {"differences": lost}, **where)
+    _, only = judged(a, b)
+    values = [*only["better"], *only["undetermined"], *only["unchanged"]]
+    assert {tuple(one["device_set"]): one["rerouted"] for one in values} == {
+        (1, 7): True,
+        (0, 1): False,
+    }

@@ -144,7 +144,7 @@ def _judged(found: Comparison, values: Sequence[Compared], title: str, show_all:
     if values is found.undetermined:
         cells["Why"] = lambda some: some[0].decision.why + _noisy(some)
     else:
-        cells["B/A, at least 95 %"] = lambda some: _ratio(some[0]) + _noisy(some)
+        cells["B/A, at least 95 %"] = lambda some: _ratio(some[0]) + _noisy(some) + _rerouted(some)
     return _groups(title, values, found.compared, cells, show_all)
 
 
@@ -153,6 +153,13 @@ def _noisy(items: Sequence[Compared]) -> str:
     if not count:
         return ""
     return ", noisy" if len(items) == 1 else f", {count} noisy"
+
+
+def _rerouted(items: Sequence[Compared]) -> str:
+    count = sum(item.rerouted for item in items)
+    if not count:
+        return ""
+    return ", another route" if len(items) == 1 else f", {count} over another route"
 
 
 def _ratio(one: Compared) -> str:
@@ -185,7 +192,7 @@ def _words(found: Comparison) -> tuple[str, str]:
 def _counts(found: Sequence[Comparison]) -> str:
     """Return the number of values of each kind, of all nodes and partitions together."""
     numbers = Counter[str]()
-    in_floor = 0
+    in_floor = rerouted = 0
     for one in found:
         worse, better = _words(one)
         numbers += Counter(
@@ -203,8 +210,12 @@ def _counts(found: Sequence[Comparison]) -> str:
         for outcome in one.outcomes:
             numbers[words[outcome.judgement]] += 1
         in_floor += sum(compared.decision.in_floor for compared in one.unchanged)
+        rerouted += sum(compared.rerouted for compared in one.better)
     counted = [*dict.fromkeys(word for one in found for word in _words(one)), *_OTHER_COUNTS]
     each = [f"{numbers[word]} {word}" for word in counted]
+    if rerouted:
+        better = _words(found[0])[1]
+        each[counted.index(better)] += f" ({rerouted} of them over another route)"
     if in_floor:
         each[counted.index("unchanged")] += f" ({in_floor} differ by less than their floor)"
     return listed(each)

@@ -24,6 +24,7 @@ from fabricheck.judge.comparison.judging import (
     identity,
     judge,
 )
+from fabricheck.judge.comparison.routes import Rerouted
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Problem, Results, Source, read
 from fabricheck.results.session import PASSED, SKIPPED, UNREPORTED
@@ -234,13 +235,17 @@ def _is_one_document(side: NodeChecks) -> bool:
 
 @dataclass(frozen=True)
 class Compared:
-    """A value that both have, and its judgement; ``columns`` identify it."""
+    """A value that both have, and its judgement; ``columns`` identify it.
+
+    rerouted: whether its data takes another route in B, since other links join the devices.
+    """
 
     columns: Mapping[str, Any]
     a: Estimate
     b: Estimate
     decision: Decision
     row: Row = field(repr=False)
+    rerouted: bool = False
 
     @property
     def badness(self) -> float:
@@ -354,8 +359,9 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         for key, (row, mine) in before.items()
         if key in after
     ]
+    rerouted = Rerouted(a.checks, b.checks)
     compared = [
-        Compared(columns(row), mine, theirs, judge(mine, theirs, floor), row)
+        Compared(columns(row), mine, theirs, judge(mine, theirs, floor), row, rerouted.has(row))
         for row, mine, theirs, why in both
         if why is None
     ]
