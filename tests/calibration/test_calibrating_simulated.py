@@ -161,7 +161,7 @@ def test_an_impossible_simulated_value(folder, healthy):
 def test_three_simulated_sessions_only(folder, healthy):
     sessions = nights(folder.parent / "17", {"n0": healthy}, often=3, ids=False)
     refused = run(folder, [sessions], "--write", code=4, system=SIM)
-    assert f"{SIM} has 3 session(s) in 3 campaign(s)" in refused.stderr
+    assert f"{SIM} has 3 sessions in 3 campaigns" in refused.stderr
 
 
 def test_two_modes_of_simulated_sessions(folder, healthy, slow):

@@ -69,7 +69,7 @@ def test_looser_references_must_be_accepted(folder):
     slow = several(folder.parent, [value - 10 for value in STEADY])
     assert "looser" in run(folder, slow).stdout
     refused = run(folder, slow, "--write", code=2)
-    assert "1 reference(s) of local:host would be looser" in refused.stderr
+    assert "1 reference of local:host would be looser" in refused.stderr
     assert entries(folder)["copy_worst"][0] == 98
     run(folder, slow, "--write", "--accept-looser")
     assert entries(folder)["copy_worst"][0] == 90
@@ -77,7 +77,7 @@ def test_looser_references_must_be_accepted(folder):
 
 @pytest.mark.parametrize(
     ("values", "said"),
-    [(STEADY[:3], "has 3 session(s) in 2 campaign(s)"), (STEADY[:1], "has 1 session(s)")],
+    [(STEADY[:3], "has 3 sessions in 2 campaigns"), (STEADY[:1], "has 1 session in")],
 )
 def test_too_few_sessions(folder, values, said):
     sessions = several(folder.parent, values)
@@ -92,7 +92,7 @@ def test_too_few_sessions(folder, values, said):
 def test_one_campaign_is_not_enough(folder):
     sessions = several(folder.parent, STEADY)
     refused = run(folder, sessions, "--pause", "100", code=4)
-    assert "has 6 session(s) in 1 campaign(s)" in refused.stderr
+    assert "has 6 sessions in 1 campaign" in refused.stderr
 
 
 def test_what_was_not_used_is_said(folder):
@@ -101,9 +101,9 @@ def test_what_was_not_used_is_said(folder):
                              fail_phase="performance", fail_reason="too slow"))  # fmt: skip
     said = run(folder, sessions).stderr
     assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
-    assert "1 case(s) of local:host are not used, 6 are." in said
+    assert "Not used of local:host: 1 case; used: 6." in said
     assert "the rest was selected by that reference" in said
-    assert "stream_local copy_worst is missing in session(s) 7." in said
+    assert "stream_local copy_worst is missing in these sessions: 7." in said
 
 
 def test_two_modes_and_an_impossible_value_are_named(folder):
@@ -112,7 +112,7 @@ def test_two_modes_and_an_impossible_value_are_named(folder):
             "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
     refused = run(folder, zero, "--report-only", code=4).stderr
-    assert "1 value(s) are physically impossible" in refused
+    assert "Physically impossible: 1 value." in refused
     assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
     assert ") on node1 has 0 GB/s, which is not a measurement." in refused
 

@@ -161,7 +161,7 @@ def test_nothing_is_loosened_silently(folder):
     with pytest.raises(UsageError) as error:
         write(folder, sessions)
     assert str(error.value) == (
-        "1 reference(s) of local:host would be looser, so nothing was written: --accept-looser "
+        "1 reference of local:host would be looser, so nothing was written: --accept-looser "
         "accepts it. stream_local copy_worst: [100, -0.02, null, GB/s] accepts what [110, "
         "-0.05, null, GB/s] does not, by 6.2 %, and 100 GB/s itself misses the present limit."
     )

@@ -156,7 +156,7 @@ def test_list_has_killed_sessions_and_names_documents_of_none(one_session):
     assert killed.split() == [name, "2027-01-03", "03:04:05", "local:host", *"1---", "measured"]
     assert session.startswith("run-0 ") and last.startswith("Sessions without a number of passed")
     assert result.stderr == (
-        f"fabricheck: 1 result document(s) belong to no session, such as {path}.\n"
+        f"fabricheck: Outside any session: 1 result document, such as {path}.\n"
     )
     (row, _) = json.loads(run("results", "list", "--json").stdout)["sessions"]
     assert (row["session"], row["uuid"], row["passed"]) == (name, None, None)
@@ -164,7 +164,7 @@ def test_list_has_killed_sessions_and_names_documents_of_none(one_session):
 
 def test_show(one_session):
     text = run("results", "show").stdout
-    assert "Session run-0 of " in text and "1 checks, 1 passed, 0 failed" in text
+    assert "Session run-0 of " in text and "1 check, 1 passed, 0 failed" in text
     assert "stream_local @local:host (pass): stream 0.1.0 on node1, runtime host" in text
     assert "measured, in GB/s (1e9 bytes per second); bytes counted read+write" in text
     rows = [" ".join(line.split()) for line in text.splitlines()]
@@ -304,7 +304,7 @@ def test_a_retry_that_passed_is_not_a_plain_pass(results_folder):
     assert "Retried: checks that failed at an earlier attempt" in listed.stdout
     assert listed.stderr == ""
     shown = run("results", "show").stdout
-    assert "1 checks, 1 passed, 0 failed, 1 retried" in shown
+    assert "1 check, 1 passed, 0 failed, 1 retried" in shown
     assert "stream_local @local:host (pass at attempt 2): stream" in shown
     assert "attempt 1 (fail): too slow" in shown
     assert "attempt 1 left" in shown and "first/result.json" in shown.replace("\n", "")

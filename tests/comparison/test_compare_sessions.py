@@ -136,12 +136,12 @@ def test_few_samples_are_undetermined_and_said_so(tmp_path):
     b = results(tmp_path / "b", document([pair(0, 1, spread(25)[:6]), HEALTHY[1]]))
     code, only = judged(a, b)
     assert code == 0
-    assert only["undetermined"][0]["why"] == "A has 6 sample(s) and needs 7"
+    assert only["undetermined"][0]["why"] == "A has 6 samples and needs 7"
     alone = [results(tmp_path / name, document([pair(0, 1, [value])]))
              for name, value in (("c", 50.0), ("d", 25.0))]  # fmt: skip
     ended = compare(*alone)
     assert ended.exit_code == 3
-    assert "nothing comparable" in ended.stderr and "A has 1 sample(s)" in " ".join(
+    assert "nothing comparable" in ended.stderr and "A has 1 sample" in " ".join(
         ended.stdout.split()
     )
 
@@ -227,7 +227,7 @@ def test_of_the_runtime_host_nothing_is_worse_but_with_a_floor(tmp_path):
     assert (first["floor"], first["ratio"]) == (None, pytest.approx(0.4))
     marked = compare(*sides, "--markdown").stdout
     assert "| p2p\\_engine | E7 engine peer, GB/s | 1/1 | pair 0 to 1, 256 MiB |" in marked
-    assert last["why"] == "A has 1 sample(s) and needs 7", "what changed beyond noise comes first"
+    assert last["why"] == "A has 1 sample and needs 7", "what changed beyond noise comes first"
     assert compare(*sides, "--floor", 50).exit_code == 10
     slow = simulated([pair(0, 1, [20.0])])
     node = results(tmp_path / "c", slow, partition="sim-mi250x", environ="sim")

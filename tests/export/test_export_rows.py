@@ -40,7 +40,7 @@ def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
     assert len(of("sample", found)) == sum(len(one["samples"]) for one in series)
     assert {row["session"] for row in found} == {session.uuid}
     assert "27 checks: 125 metrics, 1355 series, 9260 samples" in said
-    assert "6 check(s) have no value (6 skip)" in said
+    assert "Without a value: 6 checks (6 skip)." in said
 
 
 def test_a_metric_stands_beside_what_it_is_of(recorded):
@@ -119,7 +119,7 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder)
     [metric] = of("metric", found)
     limits = [metric.get(name) for name in ("value", "reference", "least", "most", "judged")]
     assert limits == ["1.5", "2.0", "1.8", None, "fail"]
-    assert "3 check(s) have no value (1 fail, 1 pass, 1 skip)" in said
+    assert "Without a value: 3 checks (1 fail, 1 pass, 1 skip)." in said
     assert f"{damaged}: is not JSON, or cut off" in said
 
 
@@ -142,7 +142,7 @@ def test_all_sessions_of_a_folder_are_there_once_first_one_first(results_folder)
     assert [row["session_id"] for row in of("check", rows()[0])] == ["run-2"]
     found, said = rows("--all")
     assert [row["session_id"] for row in of("check", found)] == ["run-0", "run-1", "run-2"]
-    assert len(of("series", found)) == 3 and "3 session(s)" in said
+    assert len(of("series", found)) == 3 and "3 sessions" in said
     twice, _ = rows("run-1", "1", results_folder)
     assert [row["session_id"] for row in of("check", twice)] == ["run-1", "run-2"]
 

@@ -138,7 +138,7 @@ def test_wrong_data_fails_where_no_check_says_it(results_folder):
     bad = factories.document(outcome=WRONG, series=[series])
     found = of(results_folder, [factories.case()], {"stream_local": bad})
     assert found.verdict.status == "DATA-FAIL" and found.failures[0][0].status == "DATA-FAIL"
-    assert "left 1 wrong words, first at offset 4096" in found.failures[0][0].sentence
+    assert "left 1 wrong word, first at offset 4096" in found.failures[0][0].sentence
     assert "1 of 1 series with wrong data" in found.says
 
 

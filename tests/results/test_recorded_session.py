@@ -103,7 +103,7 @@ def test_list(said):
 def test_show(said):
     text = said("results", "show")
     assert "27 checks, 21 passed, 0 failed, 6 skipped" in text
-    assert f"p2p_kernel @{PARTITION} (pass): p2p 0.1.0 on vm, runtime cuda, 2 device(s)" in text
+    assert f"p2p_kernel @{PARTITION} (pass): p2p 0.1.0 on vm, runtime cuda, 2 devices" in text
     assert "clock measured" in text and "simulated" not in text
     assert "rank 1 on vm: cores 16, NUMA domain 0, device 1 (0000:00:07.0)" in text
     assert "E8 read peer-device 640 MiB 2 375 0.034 % verified" in text
@@ -284,7 +284,7 @@ def test_one_session_is_too_few_to_calibrate(said, tmp_path):
     asked = ("limits", "calibrate", str(FOLDER), "--system", PARTITION, "--output", str(references))
     text = said(*asked, code=4)
     assert (
-        f"{PARTITION} has 1 session(s) in 1 campaign(s); references need 5 in 2 (1 of at least 5 "
+        f"{PARTITION} has 1 session in 1 campaign; references need 5 in 2 (1 of at least 5 "
         "sessions): measure again, or use --report-only, which requires nothing."
     ) in text
     for name in SKIPPED:

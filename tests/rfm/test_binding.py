@@ -108,7 +108,7 @@ def test_two_ranks_on_a_device_where_that_was_asked_for(document):
 @pytest.mark.parametrize("number", [0, 7])
 def test_a_rank_that_is_missing(document, number):
     document["ranks"] = document["ranks"][:number]
-    said = f"Node nid1 has {number} rank(s); 8 were started."
+    said = f"Node nid1 has {number} ranks; 8 were started."
     assert list(misplaced(document, *WANTED)) == [said]
 
 

@@ -19,7 +19,7 @@ def test_sessions_make_the_references_of_the_next_ones(suite):
     command = ["limits", "calibrate", str(suite.results), "--system", "local:host", "--output",
                str(references.parent), "--write"]  # fmt: skip
     refused = CliRunner().invoke(app, command)
-    assert refused.exit_code == 4 and "has 5 session(s) in 1 campaign(s)" in refused.stderr
+    assert refused.exit_code == 4 and "has 5 sessions in 1 campaign" in refused.stderr
     made = CliRunner().invoke(app, [*command, "--pause", "0"])
     assert made.exit_code == 0, made.output
     entries = References(references.parent).entries("stream_local", "local:host")

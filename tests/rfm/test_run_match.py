@@ -94,17 +94,17 @@ def mismatched(**changes):
         ),
         (
             {"series": [mismatched()]},
-            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words, "
+            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong word, "
             "first at offset 4096 of device 0: expected 0x3ff0000000000000, found ",
         ),
         (
             {"series": [mismatched(first_mismatch=IN_HOST_MEMORY)]},
-            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words, "
+            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong word, "
             "first at offset 4096 of host memory: expected 0x3ff0000000000000, found ",
         ),
         (
             {"series": [mismatched(first_mismatch=None)]},
-            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong words.",
+            "Copy of 268435456 bytes by device 0 of node nid001 left 1 wrong word.",
         ),
     ],
 )
@@ -150,7 +150,7 @@ def test_a_document_of_another_run(changes, sentence):
     [
         (checked(SIZE - 8), f"Of copy of {WHERE} only 268435448 bytes were verified; "
             "at least 268435456 are required."),
-        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 sample(s); at least 7 are required."),
+        ({"samples": [100.0] * 6}, f"Copy of {WHERE} has 6 samples; at least 7 are required."),
         ({"noisy": True}, f"Copy of {WHERE} is noisy, but the outcome is good."),
         (clock(0.9), f"Copy of {WHERE}: the host's clock gives 0.9 of the device's 100 GB/s, so "
          "one of them is wrong."),
@@ -166,10 +166,10 @@ def test_a_series_that_was_made_with_less_care(changes, sentence):
 
 def test_more_samples_can_be_asked_for_and_fewer_can_not():
     nine = {"samples": 9, "noise_limit": 0.1}
-    assert said(options=nine) == [f"Copy of {WHERE} has 7 sample(s); at least 9 are required."]
+    assert said(options=nine) == [f"Copy of {WHERE} has 7 samples; at least 9 are required."]
     one = {"samples": 1, "noise_limit": 0.1}
     assert said(good(samples=[100.0]), options=one) == [
-        f"Copy of {WHERE} has 1 sample(s); at least 7 are required."
+        f"Copy of {WHERE} has 1 sample; at least 7 are required."
     ]
 
 

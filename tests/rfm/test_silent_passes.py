@@ -49,7 +49,7 @@ FAULTS = {
     "/sys/devices/system/cpu shows ... MiB, by which the arrays were sized: no array is far larger",
     "counted-once": f"Metric copy_worst has no series for regime memory, {CONVENTION}, experiment "
     "E1, role single, operation copy, device 0",
-    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 sample(s); at least 7 are required.",
+    "few": f"Copy of {SIZE} bytes by {DEVICE} has 6 samples; at least 7 are required.",
     "clocks-differ": f"Copy of {SIZE} bytes by {DEVICE}: the host's clock gives 0.4 of the "
     "device's 9.8744 GB/s, so one of them is wrong.",
     "metric-lost": f"Metric triad_worst has no series for regime memory, {CONVENTION}, "
@@ -460,7 +460,7 @@ def test_a_declared_metric_without_a_value(suite):
     edit(file, '    descr = "STREAM over', LOSE_VALUE + '    descr = "STREAM over')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
-    assert "No value for the declared metric(s) triad_worst_block." in outcome
+    assert "No value for what was declared: triad_worst_block." in outcome
 
 
 LOSE_VALUE = """

@@ -81,7 +81,7 @@ def test_two_ranks_on_one_device(document):
     # Device 5 is seen by nobody, so it is not in the document.
     document["devices"].pop(1)
     assert list(misbound(document, MI250X)) == [
-        "The ranks together see 7 different device(s); node model mi250x has 8.",
+        "The ranks together see 7 different devices; node model mi250x has 8.",
         "Rank 1 sees a device (0000:d1:00.0), which rank 0 also sees.",
     ]
 
@@ -154,7 +154,7 @@ def test_a_rank_that_is_missing_and_one_on_another_node(document):
     document["ranks"].pop()
     document["ranks"][0]["host"] = "frontier00257"
     assert list(misbound(document, MI250X)) == [
-        "Node frontier00256 has 7 rank(s); 8 were started.",
+        "Node frontier00256 has 7 ranks; 8 were started.",
         "The ranks are on several nodes: frontier00256, frontier00257.",
     ]
 

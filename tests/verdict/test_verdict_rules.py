@@ -38,12 +38,12 @@ OF_A_CHECK = {
     "wrong-data": (
         made.failed("sanity", job_exitcode=5),
         made.ended("wrong-data", 5, series=[WRONG]),
-        "by device 0 of node node1 left 1 wrong words, first at offset 4096 of device 0",
+        "by device 0 of node node1 left 1 wrong word, first at offset 4096 of device 0",
     ),
     "wrong-data-twice": (
         made.failed("sanity", job_exitcode=5),
         made.ended("wrong-data", 5, series=[WRONG, WRONG | {"operation": "scale"}]),
-        "by device 0 of node node1 left 1 wrong words, first at offset 4096 of device 0",
+        "by device 0 of node node1 left 1 wrong word, first at offset 4096 of device 0",
     ),
     "lost": (
         made.missed("differences", "count", tags=["E13", "smoke"]),

@@ -26,6 +26,7 @@ from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.judge.calibration import changes, record, rule
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, missing
 from fabricheck.node import load
@@ -92,7 +93,8 @@ def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
     if said is not None and not allowed:
         several = f" of {len(set(nodes))} nodes" if len(set(nodes)) > 1 else ""
         raise InvalidInputError(
-            f"{partition} has {len(used)} session(s) in {len(set(when))} campaign(s){several}; "
+            f"{partition} has {count(len(used), 'session')} in "
+            f"{count(len(set(when)), 'campaign')}{several}; "
             f"references need {rule.LEAST_SESSIONS} in {rule.LEAST_CAMPAIGNS} ({said}): measure "
             "again, or use --report-only, which requires nothing."
         )
@@ -103,7 +105,7 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
     say(*(f"not used: {row.sentence}" for row in unused))
     if unused:
         ran = sum(len(run.documents) for run in runs)
-        say(f"{len(unused)} case(s) of {system} are not used, {ran} are.")
+        say(f"Not used of {system}: {count(len(unused), 'case')}; used: {ran}.")
     if any(row.reason == "missed its reference" for row in unused):
         say(
             "sessions that missed their present reference are left out, so the rest was "
@@ -115,7 +117,7 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
     )
     for (check, sessions), metrics in lacking.items():
         what = metrics[0] if len(metrics) == 1 else f"({len(metrics)} metrics)"
-        say(f"{check} {what} is missing in session(s) {sessions}.")
+        say(f"{check} {what} is missing in these sessions: {sessions}.")
 
 
 def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[show.Block]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from fabricheck.core import amounts
 from fabricheck.core.show import first_of, joined, listed, status
+from fabricheck.core.text import count
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.session import Case
@@ -36,7 +37,8 @@ def with_document(check: Check, document: ResultDocument) -> Iterator[str | Text
     program, outcome, case = document["program"], document["outcome"], check.case
     ran = (
         f"{program['name']} {program['version']} on {document['host']['hostname']}, runtime "
-        f"{program['runtime']}, {len(document['devices'])} device(s), clock {document['clock']}"
+        f"{program['runtime']}, {count(len(document['devices']), 'device')}, "
+        f"clock {document['clock']}"
     )
     if case is None:
         yield ran

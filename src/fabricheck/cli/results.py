@@ -56,7 +56,7 @@ def titled(found: Results) -> str:
     said = (
         f"session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on "
         f"{folded(session.nodes) or session.hostname}: "
-        f"{len(session.cases)} checks, {session.passed} passed, {session.failed} failed"
+        f"{count(len(session.cases), 'check')}, {session.passed} passed, {session.failed} failed"
     )
     rare = ((session.retried, "retried"), (session.skipped, "skipped"))
     return said + "".join(f", {number} {what}" for number, what in rare if number)

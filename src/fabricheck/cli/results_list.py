@@ -12,6 +12,7 @@ from fabricheck.cli.output import AsJson
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.nodelists import folded
+from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session
@@ -51,7 +52,8 @@ def list_sessions(
     show.result(result, [*_text(rows), *more, *of_jobs], as_json)
     output.say(*problems)
     if outside:
-        output.say(f"{len(outside)} result document(s) belong to no session, such as {outside[0]}.")
+        documents = count(len(outside), "result document")
+        output.say(f"Outside any session: {documents}, such as {outside[0]}.")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
     if not sessions and not outside and not found:

@@ -28,7 +28,7 @@ from fabricheck.core.amounts import number
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
-from fabricheck.core.text import printable
+from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import replaced
 from fabricheck.results import table
 from fabricheck.results.observed import series_of
@@ -68,18 +68,19 @@ class ExportLog:
         yield from first_of(self.problems, MOST, " files cannot be read")
         yield from self.notes
         if self.bare:
-            said = listed(f"{count} {result}" for result, count in sorted(self.bare.items()))
+            results = listed(f"{number} {result}" for result, number in sorted(self.bare.items()))
             yield (
-                f"{self.bare.total()} check(s) have no value ({said}): the row of kind check of "
-                "each states why."
+                f"Without a value: {count(self.bare.total(), 'check')} ({results}). The row of "
+                "kind check of each says why."
             )
         counts = self.counts
-        samples = f", {counts['sample']} samples" if counts["sample"] else ""
-        states = f", {counts['state']} states" if counts["state"] else ""
-        nodes = f", {counts['node']} requested nodes" if counts["node"] else ""
+        samples = f", {count(counts['sample'], 'sample')}" if counts["sample"] else ""
+        states = f", {count(counts['state'], 'state')}" if counts["state"] else ""
+        nodes = f", {count(counts['node'], 'requested node')}" if counts["node"] else ""
         yield (
-            f"{self.sessions} session(s), {counts['check']} checks: {counts['metric']} metrics, "
-            f"{counts['series']} series{samples}{states}{nodes}."
+            f"{count(self.sessions, 'session')}, {count(counts['check'], 'check')}: "
+            f"{count(counts['metric'], 'metric')}, {counts['series']} series"
+            f"{samples}{states}{nodes}."
         )
 
 

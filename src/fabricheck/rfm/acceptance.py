@@ -150,7 +150,7 @@ def verification_faults(document: ResultDocument, series: Series) -> Iterator[st
                 f"{first['expected']}, found {first['found']}"
             )
         what = capitalized(described(document, series))
-        yield f"{what} left {verification['errors']} wrong words{detail}."
+        yield f"{what} left {count(verification['errors'], 'wrong word')}{detail}."
 
 
 def clock_faults(document: ResultDocument) -> Iterator[str]:
@@ -264,7 +264,7 @@ def _quality_faults(document: ResultDocument, series: Series, parts: int) -> Ite
         fewest = max(fewest, option)
     if len(series["samples"]) < fewest:
         number = len(series["samples"])
-        yield f"{capitalized(what)} has {number} sample(s); at least {fewest} are required."
+        yield f"{capitalized(what)} has {count(number, 'sample')}; at least {fewest} are required."
     if is_too_noisy(series) and document["outcome"]["status"] == "good":
         yield f"{capitalized(what)} is noisy, but the outcome is good."
 

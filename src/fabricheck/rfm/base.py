@@ -558,7 +558,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         judged = self._judged()
         lost = [metric.name for metric in self.judged_metrics() if metric.name not in judged]
         if lost:
-            raise PerformanceError(f"No value for the declared metric(s) {listed(lost)}.")
+            raise PerformanceError(f"No value for what was declared: {listed(lost)}.")
         free = [
             name
             for name, (_, _, lower, upper, _, _) in judged.items()

@@ -21,6 +21,7 @@ from reframe.core.exceptions import PipelineError
 
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import first_of, listed
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NOT_FOUND
 from fabricheck.node.cores import format_cores
 from fabricheck.node.placement import cores_per_device, domain_of_core, in_order_of_cores
@@ -240,7 +241,7 @@ def _launched(document: ResultDocument, started: int) -> Iterator[str]:
     ranks = document.get("ranks") or []
     if len(ranks) != started:
         node = document["host"]["hostname"]
-        yield f"Node {node} has {len(ranks)} rank(s); {started} were started."
+        yield f"Node {node} has {count(len(ranks), 'rank')}; {started} were started."
     hosts = sorted({rank["host"] for rank in ranks})
     if len(hosts) > 1:
         yield f"The ranks are on several nodes: {listed(hosts)}."
@@ -347,8 +348,8 @@ def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]
     found, wanted = len(document["devices"]), len(node.devices)
     if found != wanted:
         yield (
-            f"The ranks together see {found} different device(s); node model {node.name} has "
-            f"{wanted}."
+            f"The ranks together see {count(found, 'different device')}; node model {node.name} "
+            f"has {wanted}."
         )
     for device in document["devices"]:
         if not device["pci_address"]:

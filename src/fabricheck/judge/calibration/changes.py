@@ -10,6 +10,7 @@ from pathlib import Path
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import first_of, listed
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
 from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.calibration.record import text
@@ -253,8 +254,8 @@ def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) ->
     ):
         if sentences and not accepted:
             raise UsageError(
-                f"{len(sentences)} reference(s) of {record.partition} {what}, so nothing was "
-                f"written: {option} accepts it. {' '.join(first_of(sentences))}"
+                f"{count(len(sentences), 'reference')} of {record.partition} {what}, so nothing "
+                f"was written: {option} accepts it. {' '.join(first_of(sentences))}"
             )
     kind = FOLDER if isinstance(record, Record) else TRANSFERS
     path = file_of(proposal.folder, record.partition, kind)

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, first_of, listed
+from fabricheck.core.text import count
 from fabricheck.judge.calibration import rule
 from fabricheck.node import NodeModel
 from fabricheck.results import archive, table
@@ -202,8 +203,8 @@ def _refuse_impossible(runs: Sequence[Run]) -> None:
     ]
     if sentences:
         raise InvalidInputError(
-            f"{len(sentences)} value(s) are physically impossible, so their measurement is "
-            "wrong: leave out that node (--without) or session (name the reports of the "
+            f"Physically impossible: {count(len(sentences), 'value')}. The measurement is wrong: "
+            "leave out that node (--without) or session (name the reports of the "
             f"others). {' '.join(first_of(sentences))}"
         )
 

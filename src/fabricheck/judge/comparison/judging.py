@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Literal, TypeAlias
 
 from fabricheck.core import statistics
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.results import table
@@ -155,7 +156,9 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     ours, theirs = a.interval, b.interval
     if ours is None or theirs is None:
         few = min(estimate.n for estimate in (a, b) if estimate.interval is None)
-        lacks = f"has {few} sample(s) and needs {FEWEST}" if few else "has no samples of its own"
+        lacks = (
+            f"has {count(few, 'sample')} and needs {FEWEST}" if few else "has no samples of its own"
+        )
         side = "A" if ours is None and a.n == few else "B"
         return Decision("undetermined", ratio, None, None, least, f"{side} {lacks}")
     low, high = theirs[0] / ours[1], theirs[1] / ours[0]
