@@ -36,7 +36,8 @@ from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
 from fabricheck.judge.verdict import rules
 from fabricheck.references.stated import References
-from fabricheck.results import log_lines, settings, table
+from fabricheck.results import log_lines, settings
+from fabricheck.results.columns import columns
 from fabricheck.site import sets
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -325,7 +326,7 @@ def columns_of(kinds: str) -> str:
             kinds if len(column.kinds) == 6 else ", ".join(column.kinds),
             column.meaning,
         )
-        for column in table.columns()
+        for column in columns()
     ]
     return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
 

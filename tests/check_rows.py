@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from fabricheck.results.entry import Entry
+from fabricheck.results.rows import Check
 from fabricheck.results.session import Case
-from fabricheck.results.table import Check, check_row
+from fabricheck.results.table import check_row
 
 
 def checks(*documents: dict[str, Any] | Entry, cases: Sequence[Case] = ()) -> list[Check]:

@@ -4,7 +4,7 @@ import pytest
 
 import factories
 from fabricheck.judge.calibration.gathering import value_of
-from fabricheck.results import table
+from fabricheck.results.rows import Metric
 
 
 @pytest.mark.parametrize(
@@ -14,7 +14,7 @@ from fabricheck.results import table
 def test_several_devices_at_once_on_host_memory_have_a_higher_floor(devices, memory, floor):
     source = factories.place(memory=memory)
     one = factories.series(device_set=devices, role="share", source=source)
-    metric = table.Metric(
+    metric = Metric(
         check_row=None, recorded=None, metric="share_worst", value=100.0, unit="GB/s", series=(0,)
     )
     document = factories.document(series=[one])

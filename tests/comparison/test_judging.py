@@ -31,6 +31,7 @@ from fabricheck.references.calibrated import Tolerance
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.reading import read
+from fabricheck.results.rows import Metric
 from fabricheck.results.session import read_report
 from repeated_sessions import measured
 
@@ -316,5 +317,5 @@ def test_a_metric_has_the_samples_of_its_own_series(tmp_path):
     results = measured(tmp_path, 0, {"copy_worst": 100.0}, 0, document={"series": series})
     (row,) = read([str(results)]).checks
     found = estimates([row])
-    (metric,) = (one for row, one in found.values() if isinstance(row, table.Metric))
+    (metric,) = (one for row, one in found.values() if isinstance(row, Metric))
     assert metric.samples == own

@@ -28,8 +28,8 @@ from fabricheck.judge.diagnosis.transfers import (
 )
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
+from fabricheck.results.rows import Check, Metric
 from fabricheck.results.series import at_once
-from fabricheck.results.table import Check, Metric
 
 #: The components that are drawn, by how their names begin: first a kind is drawn, then one of it.
 KINDS = (

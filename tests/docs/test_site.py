@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from fabricheck.core.checkout import ROOT
-from fabricheck.results.table import columns
+from fabricheck.results.columns import columns
 
 
 def build(folder, *options):

@@ -14,7 +14,7 @@ from exported import of, rows, run
 import factories
 from fabricheck.core.text import moment
 from fabricheck.results import export
-from fabricheck.results.table import columns
+from fabricheck.results.columns import columns
 from full_disk import files_of_at_most
 
 ROOT = Path(__file__).parents[2]

@@ -11,7 +11,7 @@ from fabricheck.results.entry import Entry, read_entry
 from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.observed import node_of, observe
 from fabricheck.results.reading import of_session
-from fabricheck.results.table import curve, largest, select
+from fabricheck.results.rows import curve, largest, select
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -10,8 +10,8 @@ from fabricheck.core.show import first_of, joined, listed, status
 from fabricheck.core.text import count
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument, describe_ranks
+from fabricheck.results.rows import Check
 from fabricheck.results.session import Case
-from fabricheck.results.table import Check
 
 if TYPE_CHECKING:
     from rich.text import Text

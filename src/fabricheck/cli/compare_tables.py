@@ -13,7 +13,7 @@ from fabricheck.core.nodelists import folded
 from fabricheck.core.show import Block, Table, cut, listed
 from fabricheck.judge.comparison.compare import Compared, Comparison, Side, Unmatched
 from fabricheck.judge.comparison.judging import Row
-from fabricheck.results.table import Metric
+from fabricheck.results.rows import Metric
 
 Item = TypeVar("Item", bound=Compared | Unmatched)
 

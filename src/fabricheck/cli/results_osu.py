@@ -13,7 +13,7 @@ from fabricheck.cli.output import AsJson, Name, OnNodes
 from fabricheck.cli.results import choose, end, entries_of
 from fabricheck.core import amounts, show
 from fabricheck.core.vocabulary import EXIT_GOOD
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 #: What must be equal: the partition, and the node where it is known; the devices of the ranks in
 #: order, or the ranks where they have no devices; whether copy engines move the data (ROCm).

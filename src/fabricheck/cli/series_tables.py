@@ -11,8 +11,8 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import Block, Table, listed
 from fabricheck.results import table
 from fabricheck.results.model import Place
+from fabricheck.results.rows import Check, Series
 from fabricheck.results.series import host_domains, is_too_noisy
-from fabricheck.results.table import Check, Series
 
 #: The columns of kinds of series, and those of single ones; those that are right-aligned.
 KINDS = ("Kind", "Size", "n", "Worst", "at", "Median", "Best", "at", "±", "Data")

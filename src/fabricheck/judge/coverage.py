@@ -25,8 +25,8 @@ from fabricheck.core.vocabulary import EXPERIMENTS, OF_DEVICES
 from fabricheck.node import NodeModel
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Results
+from fabricheck.results.rows import Check, by_place
 from fabricheck.results.session import PASSED, SKIPPED
-from fabricheck.results.table import Check, by_place
 from fabricheck.site import partitions
 
 #: The experiments whose results are comparisons without series: a node and its NICs with its model,

@@ -17,6 +17,7 @@ from fabricheck.judge.comparison import circumstances
 from fabricheck.node import products
 from fabricheck.node.cores import format_cores
 from fabricheck.results import state, table
+from fabricheck.results.columns import columns
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
@@ -191,7 +192,7 @@ def partition_state(observed: Observed) -> Mapping[str, Any]:
 def _ranges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield what a column of the export is of, and the range of its values, where any is known."""
     every = list(rows)
-    for column in table.columns():
+    for column in columns():
         values = [row[column.name] for row in every if row.get(column.name) is not None]
         if values and "state" in column.kinds and column.name not in _ELSEWHERE:
             yield column.meaning, _range(column.name, values)

@@ -15,7 +15,7 @@ from fabricheck.references.listing import CheckMetrics, Source, rows
 from fabricheck.references.published import folder
 from fabricheck.references.stated import REDUCED
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Metric, Series
+from fabricheck.results.rows import Metric, Series
 from fabricheck.site.partitions import extras
 
 #: The texts of `Row.outcome`, since colour alone is not accessible.

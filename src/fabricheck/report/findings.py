@@ -23,9 +23,9 @@ from fabricheck.report import scheduler
 from fabricheck.report.experiments import Reference, Row, experiment_rows, references_of
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
+from fabricheck.results.rows import Metric, Series, largest
 from fabricheck.results.series import is_too_noisy, transfer
 from fabricheck.results.session import UNREPORTED
-from fabricheck.results.table import Metric, Series, largest
 from fabricheck.rfm.metrics import where_measured
 
 #: The most rows of the table of what is slow.

@@ -27,8 +27,8 @@ from fabricheck.report.figure import PALETTE, SHAPES, Drawing, Figure, drawn
 from fabricheck.report.findings import first_reason, is_of
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import Results
+from fabricheck.results.rows import Metric
 from fabricheck.results.session import REPETITION
-from fabricheck.results.table import Metric
 
 #: The most metrics drawn: those with outliers first, then those with the widest spread.
 MOST = 30

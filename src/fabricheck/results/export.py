@@ -31,10 +31,12 @@ from fabricheck.core.show import first_of, listed
 from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import replaced
 from fabricheck.results import table
+from fabricheck.results.columns import columns, values
 from fabricheck.results.observed import series_of
 from fabricheck.results.reading import NO_REPORT, Results, Source
+from fabricheck.results.rows import Row, Series
 from fabricheck.results.session import PASSED, SKIPPED
-from fabricheck.results.table import LOST, Row, Series, columns, metrics, values
+from fabricheck.results.table import LOST, metrics
 
 if TYPE_CHECKING:
     import polars as pl

@@ -18,9 +18,9 @@ from fabricheck.node import load as load_node
 from fabricheck.results import table
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.rows import Check, Metric, Series, by_place, select
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case, PartitionChecks
-from fabricheck.results.table import Check, Metric, Series
 from fabricheck.site import partitions, this_machine
 
 
@@ -101,13 +101,13 @@ class Observed:
         return grouped((point.experiment, point) for point in self.points)
 
     def select(self, **fields: Any) -> list[Series]:
-        """Return the points whose fields (of `results.table.Series`) have these values."""
+        """Return the points whose fields (of `results.rows.Series`) have these values."""
         # Nearly all ask for one experiment, and there are thousands of points.
         match fields.get("experiment"):
             case str(experiment):
-                return table.select(self._by_experiment.get(experiment, ()), **fields)
+                return select(self._by_experiment.get(experiment, ()), **fields)
             case _:
-                return table.select(self.points, **fields)
+                return select(self.points, **fields)
 
     @property
     def runtimes(self) -> frozenset[str]:
@@ -140,7 +140,7 @@ def observe(checks: Iterable[Check]) -> list[Observed]:
     documents outside any session are combined only where runtime, node model and overlay are the
     same.
     """
-    places = table.by_place(checks)
+    places = by_place(checks)
     several = Counter(where for where, _ in places)
     return [
         part

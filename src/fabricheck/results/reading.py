@@ -29,6 +29,7 @@ from fabricheck.results.folder import (
 )
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from fabricheck.results.rows import Check, Metric, Node, Series, by_place
 from fabricheck.results.session import (
     Case,
     PartitionChecks,
@@ -38,16 +39,7 @@ from fabricheck.results.session import (
     parse_report,
     read_report,
 )
-from fabricheck.results.table import (
-    Check,
-    Metric,
-    Node,
-    Series,
-    by_place,
-    check_row,
-    metrics,
-    nodes,
-)
+from fabricheck.results.table import check_row, metrics, nodes
 from fabricheck.site import sets
 
 #: The name of what started last: a session, a killed session, or a job over many nodes.

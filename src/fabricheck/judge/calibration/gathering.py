@@ -22,9 +22,10 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results, Source, holds_sessions, read
 from fabricheck.results.requested_nodes import RequestedNodes
+from fabricheck.results.rows import Check, Metric
 from fabricheck.results.series import noise
 from fabricheck.results.session import Case, Session
-from fabricheck.results.table import Metric, link_class
+from fabricheck.results.table import link_class
 from fabricheck.rfm.acceptance import Bound, node_bound
 from fabricheck.site import partitions
 
@@ -447,7 +448,7 @@ def _why_not(
     return next(found, None)
 
 
-def _values(row: table.Check) -> Iterator[tuple[tuple[str, str], Value]]:
+def _values(row: Check) -> Iterator[tuple[tuple[str, str], Value]]:
     """Yield the values of a check, each by check and metric."""
     document, case = row.document, row.case
     assert document is not None and case is not None

@@ -27,8 +27,8 @@ from fabricheck.judge.comparison.judging import (
 from fabricheck.judge.comparison.routes import Rerouted
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.reading import Problem, Results, Source, read
+from fabricheck.results.rows import Check, Series, by_place
 from fabricheck.results.session import PASSED, SKIPPED, UNREPORTED
-from fabricheck.results.table import Check, Series, by_place
 from fabricheck.site import software
 
 #: The status of a run whose samples scatter too much, and that of a good run.

@@ -16,8 +16,8 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER, Clock
 from fabricheck.judge.calibration import rule
 from fabricheck.results import table
+from fabricheck.results.rows import Check, Metric, Series
 from fabricheck.results.series import Columns, Noise
-from fabricheck.results.table import Check, Metric, Series
 
 #: What has a value: a metric, or a series.
 Row: TypeAlias = "Metric | Series"

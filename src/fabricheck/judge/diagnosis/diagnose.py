@@ -39,8 +39,8 @@ from fabricheck.judge.diagnosis.transfers import (
 from fabricheck.node import NodeModel
 from fabricheck.references import rules
 from fabricheck.results.model import ResultDocument, Series
+from fabricheck.results.rows import Metric
 from fabricheck.results.series import Place, at_once, device_pair, members
-from fabricheck.results.table import Metric
 
 #: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001

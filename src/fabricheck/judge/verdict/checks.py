@@ -16,9 +16,9 @@ from fabricheck.results import metric_records, observed, settings, state, table
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import Difference, ResultDocument, node_name
 from fabricheck.results.other_devices import explained
+from fabricheck.results.rows import Metric
 from fabricheck.results.series import Noise, has_runtime, place_of
 from fabricheck.results.session import UNREPORTED, Case, Failure, missed_limit, own_sentences
-from fabricheck.results.table import Metric
 from fabricheck.rfm.acceptance import verification_faults
 from fabricheck.rfm.metrics import where_measured
 from fabricheck.site import partitions

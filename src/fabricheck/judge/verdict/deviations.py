@@ -15,8 +15,8 @@ from fabricheck.judge.verdict.checks import CheckOutcome
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.references import entries
 from fabricheck.results.reading import Source
+from fabricheck.results.rows import Metric
 from fabricheck.results.session import PartitionChecks
-from fabricheck.results.table import Metric
 from fabricheck.site import partitions, sets
 from fabricheck.site.deviations import Deviation
 from fabricheck.site.sets import Choice

@@ -12,8 +12,8 @@ from fabricheck.judge.verdict.checks import Attempt, CheckOutcome
 from fabricheck.node import NodeModel
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
+from fabricheck.results.rows import Metric
 from fabricheck.results.session import PartitionChecks
-from fabricheck.results.table import Metric
 from fabricheck.site import sets
 
 

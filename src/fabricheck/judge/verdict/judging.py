@@ -19,9 +19,9 @@ from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import earlier_document
 from fabricheck.results.reading import Results, Source, answered
+from fabricheck.results.rows import Check
 from fabricheck.results.series import BETWEEN_NODES
 from fabricheck.results.session import REPETITION, Case, Session
-from fabricheck.results.table import Check
 from fabricheck.site import partitions
 
 #: The nodes of a share of the sources, and how they went in rounds over several nodes.

@@ -11,7 +11,7 @@ from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.groups import Group, Values, by_subject, series
 from fabricheck.papers.claims.model import NotTestable
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series, largest
+from fabricheck.results.rows import Pair, Series, largest
 
 #: The direct links of a node with three tiers, by the number of links.
 TIERS = SINGLE, DUAL, QUAD = LinkClass(1, 1), LinkClass(2, 1), LinkClass(4, 1)

@@ -30,7 +30,7 @@ from fabricheck.papers.claims.model import (
     verdict,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 #: Collectives of one pass, and of two passes: one that gathers, one that distributes.
 ONE_PASS, TWO_PASSES = ("reduce", "bcast"), ("allreduce", "reduce_scatter", "allgather")

@@ -52,9 +52,8 @@ from fabricheck.papers.claims.kinds import (
     ratio,
 )
 from fabricheck.papers.claims.model import Claim, Finding, NotTestable, verdict
-from fabricheck.results import table
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series
+from fabricheck.results.rows import Pair, Series, select
 
 #: The fractions by which rates of one level differ, also relative to the upper rate, and like
 #: latencies: the paper has 10.5 to 10.8 us for equal packages. The rules give the reasons.
@@ -247,7 +246,7 @@ def _blocks(name: str, *, fewest: bool = False) -> Group:
         needs.devices(observed)
         if observed.simulated:
             raise NotTestable("compute units of devices are not simulated")
-        every = table.select(observed.variants, experiment="E8", operation={"read", "write"})
+        every = select(observed.variants, experiment="E8", operation={"read", "write"})
         sweeps = grouped(
             ((series.operation, *series.pair, series.bytes, series.block_size), series)
             for series in every

@@ -16,7 +16,7 @@ from fabricheck.node import NodeModel
 from fabricheck.papers.claims import needs
 from fabricheck.papers.claims.model import NotTestable, Number, computed, number
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, curve, largest
+from fabricheck.results.rows import Series, curve, largest
 
 
 @dataclass(frozen=True)
@@ -302,7 +302,7 @@ def series(
 
     :param rate: whether a session needs such series of at least `needs.LARGE`.
     :param keep: a further condition.
-    :param fields: those of `results.table.Series` with their values, the experiment among them.
+    :param fields: those of `results.rows.Series` with their values, the experiment among them.
     """
     return Group(
         name,

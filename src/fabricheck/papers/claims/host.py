@@ -37,7 +37,7 @@ from fabricheck.papers.claims.kinds import (
 )
 from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 KIB, MIB, GIB = 2**10, 2**20, 2**30
 

@@ -22,7 +22,7 @@ from fabricheck.papers.claims.model import (
     verdict,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 Judge = Callable[[Observed], Finding]
 

@@ -16,7 +16,7 @@ from fabricheck.papers.claims.groups import Group, Values, combined
 from fabricheck.papers.claims.kinds import at_least, equal
 from fabricheck.papers.claims.model import Claim, Finding, NotTestable, counted, value, verdict
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair
+from fabricheck.results.rows import Pair
 
 #: The records of the page's rocm-smi table, one for each linked pair.
 TABLE = {

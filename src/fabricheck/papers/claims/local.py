@@ -18,7 +18,7 @@ from fabricheck.papers.claims.groups import (
 from fabricheck.papers.claims.kinds import Limits, at_least, at_most, equal, level, order
 from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 #: The smallest of JSC's arrays, of 0.5 to 8 GiB, and of its four block sizes, in threads. The loss
 #: of A100 counts from there.

@@ -41,7 +41,7 @@ from fabricheck.papers.claims.kinds import (
 )
 from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series, largest
+from fabricheck.results.rows import Pair, Series, largest
 
 #: The sizes of the messages in the paper, in AMD's lab notes, and in JSC's document.
 PAPER, LAB, LARGE, SMALL = 1 << 30, 16 << 20, 64 << 20, 4 << 20

@@ -12,7 +12,7 @@ from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.references.published import folder, of_folder
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 Outcome = Literal["reproduced", "not reproduced", "not testable here"]
 REPRODUCED: Outcome = "reproduced"

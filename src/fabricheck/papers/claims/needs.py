@@ -9,7 +9,7 @@ from fabricheck.core.amounts import about
 from fabricheck.node import NodeModel
 from fabricheck.papers.claims.model import NotTestable
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 Found = TypeVar("Found")
 

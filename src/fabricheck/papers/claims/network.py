@@ -30,7 +30,7 @@ from fabricheck.papers.claims.kinds import (
 )
 from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, largest
+from fabricheck.results.rows import Series, largest
 
 #: The smallest message with a published rate between nodes: 99 % of what larger ones reach.
 LARGE = 1 << 20

@@ -23,7 +23,7 @@ from fabricheck.papers.claims.kinds import (
 )
 from fabricheck.papers.claims.model import Claim, NotTestable, value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series
+from fabricheck.results.rows import Series
 
 #: The tolerance of a ratio of devices at once, of which the paper prints no number, and of ranks.
 TENTH = 0.10

@@ -26,7 +26,7 @@ from fabricheck.report.figures.rows import (
     session_rows,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, largest
+from fabricheck.results.rows import Series, largest
 
 #: The directions, and their names.
 WAYS = {"h2d": "from host to device", "d2h": "from device to host"}

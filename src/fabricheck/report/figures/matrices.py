@@ -14,7 +14,7 @@ from fabricheck.report.figure import Figure
 from fabricheck.report.figures.charts import heat_map, top
 from fabricheck.report.figures.rows import amount, beside, expected_by, fitted, of_point, of_value
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series, largest
+from fabricheck.results.rows import Pair, Series, largest
 
 _SENDER, _RECEIVER = "from device", "to device"
 

@@ -20,7 +20,7 @@ from fabricheck.report.figure import PALETTE, WIDTH, Figure
 from fabricheck.report.figures.drawing import FONT, LETTER, Curve, Drawing, Outline, Spot, Style
 from fabricheck.report.figures.rows import amount, expected_by, of_point
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Metric, Pair, Series, largest
+from fabricheck.results.rows import Metric, Pair, Series, largest
 
 #: The states: within its limits; outside; with a peak only; without a value.
 State = Literal["within", "outside", "peak", "missing"]

@@ -30,7 +30,7 @@ from fabricheck.report.figures.rows import (
     session_rows,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Pair, Series
+from fabricheck.results.rows import Pair, Series
 
 #: The series of the paper's figure 10, and records of it whose names end in the two devices.
 ENGINE, NO_ENGINE, DIRECT = "MPI with engines", "MPI, engines off", "kernel, no MPI"

@@ -24,7 +24,7 @@ from fabricheck.report.figures.rows import (
     session_rows,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, largest
+from fabricheck.results.rows import Series, largest
 
 #: The placements of a node model in the order of the drawing, with the records of their ranks. The
 #: records are of pageable memory, there and back, over the time of both copies.

@@ -16,7 +16,7 @@ from fabricheck.node import NodeModel
 from fabricheck.references.published import Record, folder, of_folder
 from fabricheck.report.rendering import added_sections
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Metric, Series, curve
+from fabricheck.results.rows import Metric, Series, curve
 
 #: One row of a figure's data. Every row of a figure has the same keys.
 Row = Mapping[str, Any]

@@ -25,7 +25,7 @@ from fabricheck.report.figures.rows import (
     session_rows,
 )
 from fabricheck.results.observed import Observed
-from fabricheck.results.table import Series, largest
+from fabricheck.results.rows import Series, largest
 
 #: The kernels in STREAM's order, with the records of each: GB/s of read and written bytes.
 _KERNELS: Mapping[str, tuple[str, ...]] = {
