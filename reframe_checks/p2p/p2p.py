@@ -238,7 +238,8 @@ class p2p_all_to_all(PairCheck):
             total = Metric(f"{operation}_sum", where, ("device_set",), among=among)
             metrics.append(total)
             if operation != "engine":
-                metrics.append(relative.of_links(total, alone, self.node))
+                name = f"{operation}_of_links"
+                metrics.append(relative.of_links(name, total, alone, self.node))
         return metrics
 
 

@@ -175,7 +175,9 @@ class _Stated:
             smaller = unit in SMALLER_IS_BETTER
             if self.by_rule or (lower is None and upper is None):
                 lower, upper = (None, TOLERANCE) if smaller else (-TOLERANCE, None)
-            least = (rules.allowed_percent(relative.kind(self.metric, node)) + OF_A_DAY) / 100
+            least = (
+                rules.allowed_percent(relative.kind_of_metric(self.metric, node)) + OF_A_DAY
+            ) / 100
             lower = None if lower is None else -max(-lower, least)
             upper = None if upper is None else max(upper, least)
         low, high = (None if one is None else value * (1 + one) for one in (lower, upper))

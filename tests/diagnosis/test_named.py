@@ -212,7 +212,7 @@ def test_a_measurement_has_the_spread_of_the_limit_that_judges_it(mi250x):
     kinds = {id(one.series): one.kind for one in mi250x.passes.values()}
     compared = [one for one in mi250x.session.judged if isinstance(one.metric, relative.PeerRatio)]
     told = {
-        (relative.kind(one.metric.compared, mi250x.node), kinds[id(series)])
+        (relative.kind_of_metric(one.metric.compared, mi250x.node), kinds[id(series)])
         for one in compared
         for series in one.metric.figure(mi250x.session.documents[one.check], one.population).series
         if id(series) in kinds

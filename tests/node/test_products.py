@@ -87,7 +87,7 @@ def document_of(content: dict) -> dict:
 def test_a_calibration_names_the_product_and_is_that_of_its_devices(tmp_path):
     model = tmp_path / "drafted.yaml"
     model.write_text(draft(told("mi300x", name="", pci_id="1002:74b5")))
-    assert this_machine.kind(load(str(model))) == "8x-amd-instinct-mi300x-links1"
+    assert this_machine.name_for_files(load(str(model))) == "8x-amd-instinct-mi300x-links1"
 
 
 def test_a_device_that_neither_has_a_known_id_nor_a_known_name_lacks_limits_in_a_sentence(tmp_path):

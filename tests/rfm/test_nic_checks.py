@@ -30,12 +30,12 @@ def reached(**values):
 
 def test_the_worst_nic_decides():
     figure = reached(cxi0=23.1, cxi1=22.8, cxi2=23.2, cxi3=23.3, cxi9=1.0)
-    assert (figure.value, figure.said, figure.series) == (22.8, "22.8 GB/s at cxi1", ())
+    assert (figure.value, figure.compared, figure.series) == (22.8, "22.8 GB/s at cxi1", ())
 
 
 def test_the_worst_nic_decides_by_its_present_name():
     figure = reached(hsn0=23.1, hsn1=22.8, hsn2=23.2, hsn3=23.3)
-    assert (figure.value, figure.said) == (22.8, "22.8 GB/s at hsn1")
+    assert (figure.value, figure.compared) == (22.8, "22.8 GB/s at hsn1")
 
 
 def test_every_nic_has_a_value_that_is_possible():

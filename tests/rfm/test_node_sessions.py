@@ -51,7 +51,7 @@ def test_a_slow_pair_decides():
     figure = best(2).figure(document, {})
     assert figure.value == pytest.approx(50)
     assert where_measured(document, figure.decisive) == "pair 0-1, devices 0 and 1 of node node1"
-    assert figure.said == (
+    assert figure.compared == (
         "75.0 of 200 GB/s, the lowest share of its peak among devices 0,1, predicted as the best "
         "2; with 75.0 GB/s on average between two they have 50.0 % of devices 2,3"
     )

@@ -33,7 +33,7 @@ def test_a_member_is_none_of_the_others():
     figure = metric.figure(document, population)
     assert figure.value == pytest.approx(90)
     assert [one["device"] for one in figure.decisive] == [1]
-    assert figure.said == "90 % of the others (90 of 100 GB/s)"
+    assert figure.compared == "90 % of the others (90 of 100 GB/s)"
 
 
 def test_a_later_value_is_in_percent_of_the_first_of_the_same_device():
@@ -42,7 +42,7 @@ def test_a_later_value_is_in_percent_of_the_first_of_the_same_device():
     figure = relative.of_first(metric.compared).since(first, later, population)
     assert figure.value == pytest.approx(80)
     assert [one["device"] for one in figure.decisive] == [1]
-    assert figure.said == "80 % of its value when the session began (40 of 50 GB/s)"
+    assert figure.compared == "80 % of its value when the session began (40 of 50 GB/s)"
 
 
 def test_shares_of_a_device_are_added_up_and_compared_with_those_of_the_others():
@@ -112,7 +112,7 @@ COPIES = {"role": "single", "source.memory": "host-pageable", "destination.memor
 )
 def test_the_kind_of_transfer_is_what_the_metric_states(where, over, kind):
     metric = Metric("copy_worst", where, (over,), independent=True)
-    assert relative.kind(metric, load("mi250x")) == kind
+    assert relative.kind_of_metric(metric, load("mi250x")) == kind
 
 
 @pytest.mark.parametrize(
@@ -198,7 +198,7 @@ def all_at_once(model, total, alone):
     )
     single = Metric("write", where, ("device_set",), among=one_each(pairs))
     of = Metric("write_sum", where | {"role": "sum"}, ("device_set",), among=one_each([every]))
-    return relative.of_links(of, single, node), {"series": series}
+    return relative.of_links("write_of_links", of, single, node), {"series": series}
 
 
 def test_behind_a_switch_each_pair_has_its_part_of_its_device():
@@ -206,7 +206,7 @@ def test_behind_a_switch_each_pair_has_its_part_of_its_device():
     figure = metric.figure(document, {})
     assert metric.name == "write_of_links"
     assert figure.value == pytest.approx(100)
-    assert figure.said == "100 % (3200 of 56 times 57.1429 GB/s)"
+    assert figure.compared == "100 % (3200 of 56 times 57.1429 GB/s)"
 
 
 def test_the_narrowest_link_between_all_devices_decides():

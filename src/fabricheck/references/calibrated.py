@@ -194,7 +194,7 @@ def file_of(
     :param node: the node model of a session of ``local:gpu``; by default this machine's.
     """
     name = partition.replace(":", "-")
-    kind = this_machine.kind(node) if partition == this_machine.NAME else ""
+    kind = this_machine.name_for_files(node) if partition == this_machine.NAME else ""
     return references / folder / f"{name}{'-' * bool(kind)}{kind}.yaml"
 
 

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from pydantic import Field, model_validator
 
@@ -27,8 +28,31 @@ FILE = "rules.yaml"
 _PASSES = {"bcast": 1, "reduce": 1, "allreduce": 2, "reduce_scatter": 2, "allgather": 2}
 
 
+#: The kinds of transfers that differ in how alike healthy members are.
+TransferKind = Literal[
+    "kernel",
+    "kernel_over_several_links",
+    "copy_engine",
+    "host_link",
+    "host_links_at_once",
+    "host_link_both_ways",
+    "pageable",
+    "pageable_all_ways",
+    "migration",
+    "message",
+    "latency",
+    "message_latency",
+    "host_latency",
+    "small_copy",
+    "small_host_copy",
+    "devices_at_once",
+    "nic",
+    "nic_both_ways",
+    "without_node_model",
+]
+
 #: By kind of transfer of which one way alone may be far behind: the kind of all ways of a member.
-ALL_WAYS = {"pageable": "pageable_all_ways"}
+ALL_WAYS: Mapping[TransferKind, TransferKind] = {"pageable": "pageable_all_ways"}
 
 
 #: The most that a rule may let a value be behind, as for limits of references (entries.is_wide).
@@ -43,7 +67,7 @@ class _Spread(StrictModel):
 class _Alike(StrictModel):
     least_percent: float = Field(gt=0)
     times: float = Field(gt=0)
-    spreads: dict[str, _Spread]
+    spreads: dict[TransferKind, _Spread]
 
     @model_validator(mode="after")
     def _are_limits(self) -> _Alike:
@@ -80,8 +104,8 @@ class _Wider(StrictModel):
 
 
 class _SharedHost(StrictModel):
-    not_judged: dict[str, _NotJudged]
-    wider: dict[str, _Wider]
+    not_judged: dict[TransferKind, _NotJudged]
+    wider: dict[TransferKind, _Wider]
 
 
 class _Floor(StrictModel):
@@ -125,7 +149,7 @@ def without_limit(unit: Unit, doubt: str) -> Rule:
     return Rule(report_only(unit), f"no limit rests on {doubt}")
 
 
-def alike(kind: str) -> Rule:
+def alike(kind: TransferKind) -> Rule:
     """Return how far a member may be behind the median of the others.
 
     :param kind: the transfer, as named by its spread in ``rules.yaml``.
@@ -139,24 +163,24 @@ def alike(kind: str) -> Rule:
     return Rule((100, -part, None, "%"), why)
 
 
-def allowed_percent(kind: str) -> float:
+def allowed_percent(kind: TransferKind) -> float:
     """Return how far a member may be behind the others, in percent."""
     stated = _stated().alike
     spread = stated.spreads[kind].spread_percent
     return max(stated.least_percent, round(stated.times * spread, 3))
 
 
-def spreads() -> Mapping[str, float]:
+def spreads() -> Mapping[TransferKind, float]:
     """Return by kind of transfer the standard deviation of healthy members, in percent."""
     return {kind: spread.spread_percent for kind, spread in _stated().alike.spreads.items()}
 
 
-def left_to_a_shared_host(kind: str | None) -> bool:
+def left_to_a_shared_host(kind: TransferKind | None) -> bool:
     """Whether other users of a host decide a kind of transfer."""
     return kind in _stated().shared_host.not_judged
 
 
-def allowed_on_a_shared_host(kind: str | None) -> float:
+def allowed_on_a_shared_host(kind: TransferKind | None) -> float:
     """Return how far a kind of transfer may be below other machines or its peers, in percent.
 
     :returns: 0 for a kind that other users of the host do not change.

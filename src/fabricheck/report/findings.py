@@ -24,7 +24,7 @@ from fabricheck.report.experiments import Reference, Row, experiment_rows, refer
 from fabricheck.results.entry import Entry
 from fabricheck.results.observed import Observed
 from fabricheck.results.rows import Metric, Series, largest
-from fabricheck.results.series import is_too_noisy, transfer
+from fabricheck.results.series import is_too_noisy, series_key
 from fabricheck.results.session import UNREPORTED
 from fabricheck.rfm.metrics import where_measured
 
@@ -350,7 +350,13 @@ def _is_one(point: Series) -> bool:
 
 def _series_of(point: Series) -> tuple[Hashable, ...]:
     """Return the key of comparable values."""
-    return point.check, point.program, point.by_engines, point.block_size, transfer(point.measured)
+    return (
+        point.check,
+        point.program,
+        point.by_engines,
+        point.block_size,
+        series_key(point.measured),
+    )
 
 
 def _class(observed: Observed, point: Series) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Any, Literal
+from collections.abc import Iterable, Mapping
+from typing import Any, Literal, NamedTuple
 
 from fabricheck.core.show import listed
 from fabricheck.core.text import count, ranges
 from fabricheck.core.vocabulary import JUDGED_BY_SUM
+from fabricheck.references.rules import TransferKind
 from fabricheck.results.model import Difference, ResultDocument, Series
 
 #: What the noise of a series is that of, from one session to the next.
@@ -62,7 +63,7 @@ def is_too_noisy(series: Series) -> bool:
     return series["noisy"] and series["regime"] == "memory" and not reported_only
 
 
-def kind(
+def transfer_kind(
     *,
     unit: str | None,
     engine: str | None,
@@ -74,7 +75,7 @@ def kind(
     both: bool = False,
     several: bool = False,
     size: int | None = None,
-) -> str:
+) -> TransferKind:
     """Return the kind of transfer of a series or a metric, as named in the rules file.
 
     :param direct: whether the devices of a pair have a link of their own.
@@ -110,14 +111,14 @@ def kind(
 
 
 #: The kind of a transfer of page-locked host memory by its role, where it is not alone.
-_HOST_LINKS = {
+_HOST_LINKS: Mapping[str, TransferKind] = {
     "share": "host_links_at_once",
     "beside": "host_links_at_once",
     "sum": "host_link_both_ways",
 }
 
 #: By kind what its noise is that of, if not that of devices.
-_NOISE: Mapping[str, Noise] = {
+_NOISE: Mapping[TransferKind, Noise] = {
     "latency": "latency",
     "message_latency": "latency",
     "host_latency": "latency",
@@ -129,9 +130,9 @@ _NOISE: Mapping[str, Noise] = {
 }
 
 
-def kind_of(series: Series, direct: bool = True) -> str:
-    """Return the kind of transfer of a series; see `kind`."""
-    return kind(
+def kind_of_series(series: Series, direct: bool = True) -> TransferKind:
+    """Return the kind of transfer of a series; see `transfer_kind`."""
+    return transfer_kind(
         unit=series["unit"],
         engine=series["engine"],
         movement=series.get("movement"),
@@ -152,7 +153,7 @@ def noise(series: Series) -> Noise:
         return "moved by the host"
     if series["regime"] == "cache":
         return "latency"  # small arrays measure launches
-    found = _NOISE.get(kind_of(series), "devices")
+    found = _NOISE.get(kind_of_series(series), "devices")
     return "pinned at once" if found == "pinned" and series["direction"] != "one-way" else found
 
 
@@ -204,30 +205,88 @@ def members(series: Series) -> tuple[str, str]:
     return noun if len(working) == 1 else f"{noun}s", ranges(working) + others
 
 
-def transfer(series: Series) -> tuple[Hashable, ...]:
-    """Return what was done, by whomever: what series share that are compared with each other.
+class SeriesKey(NamedTuple):
+    """What was done, by whomever: what series share that are compared with each other.
 
     All but the members and their places, the size, and the variant of a kernel.
     """
-    return (
-        series["experiment"], series["operation"], series["role"], series["engine"],
-        series["direction"], series["source"]["memory"], series["destination"]["memory"],
-        series.get("movement"), series.get("placement"), series.get("datatype"),
-        series.get("in_place"), series["unit"], series["bytes_counted"],
-        len(series["device_set"]), len(series.get("ranks") or ()),
-    )  # fmt: skip
+
+    experiment: str
+    operation: str
+    role: str
+    engine: str
+    direction: str
+    source_memory: str
+    destination_memory: str
+    movement: str | None
+    placement: str | None
+    datatype: str | None
+    in_place: bool | None
+    unit: str
+    bytes_counted: str
+    devices: int
+    ranks: int
 
 
-def at_once(series: Series) -> tuple[Hashable, ...]:
-    """Return what shares that were measured at the same time have in common, with their sum."""
+def series_key(series: Series) -> SeriesKey:
+    """Return what a series shares with those that it is compared with."""
+    return SeriesKey(
+        experiment=series["experiment"],
+        operation=series["operation"],
+        role=series["role"],
+        engine=series["engine"],
+        direction=series["direction"],
+        source_memory=series["source"]["memory"],
+        destination_memory=series["destination"]["memory"],
+        movement=series.get("movement"),
+        placement=series.get("placement"),
+        datatype=series.get("datatype"),
+        in_place=series.get("in_place"),
+        unit=series["unit"],
+        bytes_counted=series["bytes_counted"],
+        devices=len(series["device_set"]),
+        ranks=len(series.get("ranks") or ()),
+    )
+
+
+class SharesKey(NamedTuple):
+    """What shares that were measured at the same time have in common, with their sum."""
+
+    experiment: str
+    operation: str
+    engine: str
+    bytes: int
+    block_size: int | None
+    variant: str
+    devices: tuple[int, ...]
+    placement: str | None
+    datatype: str | None
+    memories: frozenset[str]
+    domains: frozenset[int | None] | None
+
+
+def shares_key(series: Series) -> SharesKey:
+    """Return what a share has in common with those that were measured at the same time.
+
+    NUMA domains tell shares apart only where they are measured (E2, E4).
+    """
     ends = (series["source"], series["destination"])
-    one_domain = series["experiment"] in ("E2", "E4")
-    return (
-        series["experiment"], series["operation"], series["engine"], series["bytes"],
-        series["block_size"], kernel_variant(series), tuple(series["device_set"]),
-        series.get("placement"), series.get("datatype"), frozenset(end["memory"] for end in ends),
-        frozenset(end["numa_domain"] for end in ends) if one_domain else None,
-    )  # fmt: skip
+    domains = None
+    if series["experiment"] in ("E2", "E4"):
+        domains = frozenset(end["numa_domain"] for end in ends)
+    return SharesKey(
+        experiment=series["experiment"],
+        operation=series["operation"],
+        engine=series["engine"],
+        bytes=series["bytes"],
+        block_size=series["block_size"],
+        variant=kernel_variant(series),
+        devices=tuple(series["device_set"]),
+        placement=series.get("placement"),
+        datatype=series.get("datatype"),
+        memories=frozenset(end["memory"] for end in ends),
+        domains=domains,
+    )
 
 
 def kernel_variant(series: Series) -> str:

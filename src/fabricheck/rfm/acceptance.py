@@ -22,11 +22,11 @@ from fabricheck.results import state
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.results.series import (
     BETWEEN_NODES,
-    at_once,
     device_pair,
     host_domains,
     is_from_tool,
     is_too_noisy,
+    shares_key,
 )
 from fabricheck.rfm.metrics import Figure, where_measured
 
@@ -87,11 +87,13 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
         yield from verification_faults(document, series)
     yield from _run_faults(document, requested)
     yield from device_faults(document, requested.architectures)
-    shares = Counter(at_once(series) for series in document["series"] if series["role"] == "share")
+    shares = Counter(
+        shares_key(series) for series in document["series"] if series["role"] == "share"
+    )
     for series in document["series"]:
         # Of a copy both ways between host and device, the sum has the bytes of both messages.
         both = series["experiment"] in ("E2", "E4") and series["operation"] == "both"
-        parts = 2 if both else max(shares[at_once(series)], 1)
+        parts = 2 if both else max(shares[shares_key(series)], 1)
         yield from _quality_faults(document, series, parts)
     yield from clock_faults(document)
 

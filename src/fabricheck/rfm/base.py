@@ -583,6 +583,6 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             if recorded.result != "fail":
                 continue
             figure, where, causes = self._figures[name]
-            sentence = missed_limit(name, where, recorded, figure.said)
+            sentence = missed_limit(name, where, recorded, figure.compared)
             sentences.append(state.with_causes(sentence, causes))
         return sentences

@@ -15,10 +15,9 @@ from typing import Any
 from fabricheck.node import NodeModel
 from fabricheck.references import entries, rules
 from fabricheck.references.calibrated import STEP, Record
-from fabricheck.references.rules import Rule
+from fabricheck.references.rules import Rule, TransferKind
 from fabricheck.rfm.metrics import Metric, MetricError
-from fabricheck.rfm.relative import PeerRatio
-from fabricheck.rfm.relative import kind as kind_of_transfer
+from fabricheck.rfm.relative import PeerRatio, kind_of_metric
 from fabricheck.site import this_machine
 
 #: STREAM copy on a device's own memory, far beyond the caches.
@@ -123,10 +122,10 @@ def _wider(entry: Any, tolerance: float, why: str) -> Rule | None:
     return Rule((value, *bounds, unit), f"{why}, with {100 * rounded:.3g} %")
 
 
-def _kind(metric: Metric, node: NodeModel | None) -> str | None:
+def _kind(metric: Metric, node: NodeModel | None) -> TransferKind | None:
     """Return the kind of transfer, of all ways together where a metric has several."""
     try:
-        kind = kind_of_transfer(metric, node)
+        kind = kind_of_metric(metric, node)
     except MetricError:
         return None  # nothing tells it, as of the collectives of a tool
     if isinstance(metric, PeerRatio) and metric.ways:

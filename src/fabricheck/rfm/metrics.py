@@ -66,6 +66,11 @@ class Metric:
         return self.name
 
     @property
+    def stem(self) -> str:
+        """What the names of metrics begin with that compare this one."""
+        return self.name.removesuffix(f"_{self.reduce}")
+
+    @property
     def of_medians(self) -> bool:
         """Whether it is of the medians of its series; overridden where it is not."""
         return True
@@ -94,14 +99,14 @@ class Metric:
 class Figure:
     """The value of a metric in its unit, all of its series, and the series that decided it.
 
-    said: the value in a sentence, if that is more than the value and its unit.
+    compared: the value in a sentence, if that is more than the value and its unit.
     """
 
     metric: Metric
     value: float
     series: tuple[Series, ...]
     decisive: tuple[Series, ...]
-    said: str = ""
+    compared: str = ""
 
     def record(self, document: ResultDocument, rule: Rule | None) -> MetricRecord:
         """Return the indices of its series in the document, how they are reduced, and its rule."""
@@ -112,7 +117,7 @@ class Figure:
             series=tuple(index[id(series)] for series in self.series),
             reduce=self.metric.reduce if reduced else self.metric.comparison,
             decided=() if reduced else tuple(index[id(series)] for series in self.decisive),
-            compared=self.said,
+            compared=self.compared,
             rule=None if rule is None else rule.why,
             is_peak=rule is not None and rule.is_peak,
         )

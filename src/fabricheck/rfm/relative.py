@@ -17,10 +17,10 @@ from fabricheck.node import NodeModel
 from fabricheck.node.contention import busiest, left_to_the_slowest
 from fabricheck.node.paths import Pair
 from fabricheck.references import rules
+from fabricheck.references.rules import TransferKind
 from fabricheck.results.metric_records import Comparison
 from fabricheck.results.model import ResultDocument, Series
-from fabricheck.results.series import BETWEEN_NODES, device_pair
-from fabricheck.results.series import kind as kind_of_transfer
+from fabricheck.results.series import BETWEEN_NODES, device_pair, transfer_kind
 from fabricheck.rfm.metrics import (
     Figure,
     Metric,
@@ -259,7 +259,7 @@ def alike(
     ]
     comparing: list[Metric] = [of_members(metric, node) for metric in compared]
     for way, joint in rules.ALL_WAYS.items():
-        ways = [metric for metric in compared if kind(metric, node) == way]
+        ways = [metric for metric in compared if kind_of_metric(metric, node) == way]
         if len(ways) > 1:
             first, rule = ways[0], rules.alike(joint)
             comparing.append(
@@ -280,8 +280,8 @@ def of_members(
 
     :param groups: as in `PeerRatio`.
     """
-    name = f"{metric.name.removesuffix('_worst')}_alike"
-    rule = rules.alike(kind(metric, node))
+    name = f"{metric.stem}_alike"
+    rule = rules.alike(kind_of_metric(metric, node))
     return PeerRatio(
         name, metric.where, metric.over, unit="%", among=metric.among, rule=rule, compared=metric,
         groups=groups,
@@ -295,7 +295,7 @@ def of_single(metric: Metric, *singles: Metric, node: NodeModel | None = None) -
     :param node: of simultaneous pairs, the model of their links.
     """
     return OfSingle(
-        f"{metric.name.removesuffix('_worst')}_of_single", metric.where, metric.over, unit="%",
+        f"{metric.stem}_of_single", metric.where, metric.over, unit="%",
         rule=rules.at_once() if node else rules.both_ways(), among=metric.among, compared=metric,
         singles=singles, node=node,
     )  # fmt: skip
@@ -304,15 +304,15 @@ def of_single(metric: Metric, *singles: Metric, node: NodeModel | None = None) -
 def of_first(metric: Metric) -> OfFirst:
     """Return the metric of a later measurement relative to that when the session began."""
     return OfFirst(
-        f"{metric.name.removesuffix('_worst')}_of_first", metric.where, metric.over, unit="%",
+        f"{metric.stem}_of_first", metric.where, metric.over, unit="%",
         rule=rules.of_first(), among=metric.among, compared=metric,
     )  # fmt: skip
 
 
-def of_links(metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
+def of_links(name: str, metric: Metric, single: Metric, node: NodeModel) -> OfLinks:
     """Return the metric of the sum of pairs relative to the rate that their links leave them."""
     return OfLinks(
-        metric.name.replace("_sum", "_of_links"), metric.where, metric.over, unit="%",
+        name, metric.where, metric.over, unit="%",
         rule=rules.at_once(), among=metric.among, compared=metric, alone=single, node=node,
     )  # fmt: skip
 
@@ -328,7 +328,7 @@ def beside(metric: Metric, single: Metric) -> OfSingle:
     )  # fmt: skip
 
 
-def kind(metric: Metric, node: NodeModel | None) -> str:
+def kind_of_metric(metric: Metric, node: NodeModel | None) -> TransferKind:
     """Return the kind of transfer of a metric, by the name of its spread in the rules file.
 
     :param node: without a node model, nothing tells the kind.
@@ -346,7 +346,7 @@ def kind(metric: Metric, node: NodeModel | None) -> str:
             "`where`, or set alike=False."
         )
     between_nodes = where.get("experiment") == BETWEEN_NODES
-    return kind_of_transfer(
+    return transfer_kind(
         unit=metric.unit,
         engine=where.get("engine"),
         movement=where.get("movement"),

@@ -54,7 +54,7 @@ def node(required: bool = False) -> str | None:
     return model
 
 
-def kind(model: NodeModel | None = None) -> str:
+def name_for_files(model: NodeModel | None = None) -> str:
     """Return what distinguishes a node from others in file names; empty without a node model.
 
     Equal machines have the same: 2x-nvidia-h100-80gb-hbm3-switch18.

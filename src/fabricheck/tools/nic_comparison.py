@@ -39,7 +39,7 @@ from fabricheck.tools.nics import (
 )
 from fabricheck.tools.runner import Output, last_words, run
 from fabricheck.tools.topology.recording import recorded
-from fabricheck.tools.topology.reported import Difference
+from fabricheck.tools.topology.reported import Mismatch
 
 #: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).
 _RESTARTS = ((1, 5), (10, 10))
@@ -61,7 +61,7 @@ class Comparison:
     compared or is not installed, and what differs without being wrong.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[Mismatch, ...]
     pairs: tuple[Pair, ...]
     unread: tuple[str, ...]
     notes: tuple[str, ...]
@@ -127,7 +127,7 @@ def compare(
     there = libraries(node, chosen, None if fabric is None else fabric.provider, root)
     return replace(
         there,
-        differences=(*_gone(node, model, matching), *map(Difference, differences)),
+        differences=(*_gone(node, model, matching), *map(Mismatch, differences)),
         pairs=tuple(matching.pairs),
         unread=tuple(unread),
         notes=(*notes, *there.notes),
@@ -135,7 +135,7 @@ def compare(
     )
 
 
-def _gone(node: str, model: NodeModel, matching: Matching) -> Iterator[Difference]:
+def _gone(node: str, model: NodeModel, matching: Matching) -> Iterator[Mismatch]:
     """Yield the NICs that the node lacks, by their places."""
     # Where none is there, the driver or the namespace lacks them.
     lost = bool(matching.pairs) and model.facts["nics"].kind in ("published", "measured")
@@ -150,11 +150,11 @@ def _gone(node: str, model: NodeModel, matching: Matching) -> Iterator[Differenc
             some = f"{len(missing)} of {count(len(alike), 'NIC')}"
             where = "" if len(alike) == len(model.nics) else f" {_place(model, alike[0])}"
             verb = "is" if len(missing) == 1 else "are"
-            yield Difference(f"{node}: {some}{where} {verb} not there; {has}.", lost=lost)
+            yield Mismatch(f"{node}: {some}{where} {verb} not there; {has}.", lost=lost)
             continue
         for nic in missing:
             which = f"the NIC {_place(model, nic)}, {nic.name} in {model.name}"
-            yield Difference(f"{node}: {which}, is not there; {has}.", lost=lost)
+            yield Mismatch(f"{node}: {which}, is not there; {has}.", lost=lost)
 
 
 def _doubtful(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
@@ -546,7 +546,7 @@ def record(
                 nic["loopback_gbs"] = reached[nic["name"]] / 8
         content["nics"] = nics
         failures, others = new_errors(modelled)
-        differences = [*found.differences, *map(Difference, failures)]
+        differences = [*found.differences, *map(Mismatch, failures)]
         content["notes"] = [*found.notes, *others]
         if reached:
             content["notes"].append("the loopback compares no data")

@@ -35,7 +35,7 @@ _NO_OPTIONS = frozenset({"launches"})
 
 
 @dataclass(frozen=True)
-class Difference:
+class ChangedCircumstance:
     """One difference, with its values in A and in B, sorted."""
 
     what: str
@@ -52,7 +52,9 @@ class Fact:
     option: bool = False
 
 
-def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> list[Difference]:
+def differences(
+    a: Sequence[ResultDocument], b: Sequence[ResultDocument]
+) -> list[ChangedCircumstance]:
     """Return the differences between the documents of both sides, if both have some.
 
     Options come last; devices that differ in the same way are one difference.
@@ -69,7 +71,7 @@ def differences(a: Sequence[ResultDocument], b: Sequence[ResultDocument]) -> lis
         if mine != others
     )
     return [
-        Difference(f"{what} of {numbered('device', on)}" if on else what, mine, others)
+        ChangedCircumstance(f"{what} of {numbered('device', on)}" if on else what, mine, others)
         for (what, mine, others), devices in alike.items()
         for on in [[device for device in devices if device is not None]]
     ]

@@ -14,7 +14,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
-from fabricheck.judge.comparison.circumstances import Difference, causes, differences
+from fabricheck.judge.comparison.circumstances import ChangedCircumstance, causes, differences
 from fabricheck.judge.comparison.judging import (
     Decision,
     Estimate,
@@ -300,7 +300,7 @@ class Comparison:
     a: NodeChecks
     b: NodeChecks
     informs_only: bool
-    differs: tuple[Difference, ...]
+    differs: tuple[ChangedCircumstance, ...]
     causes_in_a: tuple[str, ...]
     causes_in_b: tuple[str, ...]
     outcomes: tuple[ChangedResult, ...]

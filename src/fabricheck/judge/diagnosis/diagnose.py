@@ -38,9 +38,10 @@ from fabricheck.judge.diagnosis.transfers import (
 )
 from fabricheck.node import NodeModel
 from fabricheck.references import rules
+from fabricheck.references.rules import TransferKind
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.rows import Metric
-from fabricheck.results.series import Place, at_once, device_pair, members
+from fabricheck.results.series import Place, device_pair, members, shares_key
 
 #: The smallest relative noise of a median, however equal the samples are.
 _LEAST_NOISE = 0.001
@@ -206,7 +207,7 @@ class _Diagnosed:
         numbers = {key: number for number, key in enumerate(self.transfers)}
         devices = [transfer.series["device"] for transfer in self.transfers.values()]
         shares = grouped(
-            ((check, at_once(transfer.series)), numbers[check, index])
+            ((check, shares_key(transfer.series)), numbers[check, index])
             for (check, index), transfer in self.transfers.items()
         )
         for miss in self.session.misses:
@@ -216,7 +217,7 @@ class _Diagnosed:
                 else [
                     number
                     for part in _parts(series)
-                    for number in shares.get((miss.check, at_once(part)), ())
+                    for number in shares.get((miss.check, shares_key(part)), ())
                     if series["device"] in (None, devices[number])
                 ]
                 for index, series in miss.series.items()
@@ -502,7 +503,7 @@ def _low(
     return found
 
 
-def _limit(kind: str) -> float:
+def _limit(kind: TransferKind) -> float:
     """Return the logarithm of the fraction of its peers below which a member is low."""
     return _LOW * math.log1p(-rules.allowed_percent(kind) / 100)
 

@@ -18,15 +18,16 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import End, Resource, ResourceKind, routes
+from fabricheck.references.rules import TransferKind
 from fabricheck.results.model import Place, ResultDocument, Series
 from fabricheck.results.series import (
     BETWEEN_NODES,
-    at_once,
     device_pair,
     kernel_variant,
-    kind_of,
+    kind_of_series,
+    series_key,
     several_at_once,
-    transfer,
+    shares_key,
 )
 
 #: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
@@ -73,7 +74,7 @@ class Transfer:
     slack: Mapping[Resource, float]
     gbs: float | None
     alike: Hashable
-    kind: str
+    kind: TransferKind
     loose: Mapping[Resource, float] = field(default_factory=dict)
     share: Mapping[Resource, float] = field(default_factory=dict)
 
@@ -165,7 +166,7 @@ class Routes:
 
         A model without a simulation has no start: it alone then limits the copy.
         """
-        if kind_of(series) not in ("small_copy", "small_host_copy"):
+        if kind_of_series(series) not in ("small_copy", "small_host_copy"):
             return None
         started = _started(series)
         start_us = self._start_us(series)
@@ -258,7 +259,7 @@ def transfers(
             if key not in found:
                 passes = _passed(series, routes)
                 if passes:
-                    alike = (key[0], *transfer(series), series["bytes"], _class(series, routes))
+                    alike = (key[0], *series_key(series), series["bytes"], _class(series, routes))
                     slack, kind = dict.fromkeys(passes, 0.0), _kind(series, routes)
                     found[key] = Transfer(key, series, slack, None, alike, kind)
     return found
@@ -273,7 +274,7 @@ def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
     for check, document in documents.items():
         largest = _largest(check, document)
         together = {
-            key: at_once(series) if series["role"] == "share" else key
+            key: shares_key(series) if series["role"] == "share" else key
             for key, series in largest.items()
         }
         found.append(Chosen(document, largest, together))
@@ -317,11 +318,11 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             continue
         ends = (series["source"], series["destination"])
         same = (
-            transfer(series), series["device"], tuple(series["device_set"]),
+            series_key(series), series["device"], tuple(series["device_set"]),
             tuple(series.get("ranks") or ()), series["block_size"],
             *((end["memory"], end["device"], end["numa_domain"]) for end in ends),
             # Each size of small copies, whose rate depends on it.
-            series["bytes"] if kind_of(series).startswith("small_") else None,
+            series["bytes"] if kind_of_series(series).startswith("small_") else None,
         )  # fmt: skip
         if same not in found or found[same][1]["bytes"] < series["bytes"]:
             found[same] = (index, series)
@@ -341,10 +342,10 @@ def _class(series: Series, routes: Routes | None) -> LinkClass | None:
     return routes.node.link_class(*pair)
 
 
-def _kind(series: Series, routes: Routes | None) -> str:
+def _kind(series: Series, routes: Routes | None) -> TransferKind:
     """Return the kind of a series: the name of its spread in the file of rules."""
     link_class = _class(series, routes)
-    return kind_of(series, link_class is None or link_class.direct)
+    return kind_of_series(series, link_class is None or link_class.direct)
 
 
 def _passed(series: Series, routes: Routes | None) -> list[Resource]:
@@ -454,7 +455,12 @@ def _of_flows(
             passes[_of_device("rank on {0}", series["device"])] = 0.0
         if series["direction"] == "local":
             passes[_of_device("kernels of {0}", series["device"])] = 0.0
-        alike = (key[0], *transfer(series), series["bytes"], f"{gbs:.3g}")
+        alike: tuple[Hashable, ...] = (
+            key[0],
+            *series_key(series),
+            series["bytes"],
+            f"{gbs:.3g}",
+        )
         if small is not None:
             alike = (*alike, _class(series, routes))
         yield Transfer(key, series, passes, gbs, alike, _kind(series, routes), share=share)

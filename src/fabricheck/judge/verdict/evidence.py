@@ -334,7 +334,7 @@ def from_rounds(
 
 
 @dataclass(frozen=True)
-class Difference:
+class UnevenProperty:
     """A property that is not the same on all nodes of one kind.
 
     what: ``driver``, ``firmware smu``. nodes: by value the nodes that have it, the fewest first.
@@ -387,7 +387,7 @@ def software_first(verdicts: Iterable[model.NodeVerdict | model.Row]) -> list[st
     ]
 
 
-def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[Difference]:
+def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[UnevenProperty]:
     """Yield the differences among measured nodes that have the same devices."""
     kinds = grouped(
         (frozenset(device.name for device in verdict.devices), verdict)
@@ -405,7 +405,7 @@ def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[Difference]:
             nodes = grouped(values)
             if len(nodes) > 1:
                 ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))
-                yield Difference(what, dict(ordered))
+                yield UnevenProperty(what, dict(ordered))
 
 
 def _by_name(versions: model.Versions) -> dict[str, list[str]]:

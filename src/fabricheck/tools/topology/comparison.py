@@ -17,7 +17,7 @@ from fabricheck.node.loading import OF_DRIVER
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.reported import (
     UNKNOWN_TYPES,
-    Difference,
+    Mismatch,
     Reported,
     by_pci,
     links_text,
@@ -41,7 +41,7 @@ class Comparison:
     matched.
     """
 
-    differences: tuple[Difference, ...]
+    differences: tuple[Mismatch, ...]
     compared: tuple[str, ...]
     notes: tuple[str, ...]
 
@@ -71,8 +71,8 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
         shown = f"{report.count} {report.vendor} devices in {report.origin}"
         sentence = f"The node has {n} {model.vendor} devices in {model.name}, {shown}."
         gone = report.vendor == model.vendor and report.count < n
-        return Comparison((Difference(sentence, lost=gone),), ("devices",), ())
-    differences: list[Difference] = []
+        return Comparison((Mismatch(sentence, lost=gone),), ("devices",), ())
+    differences: list[Mismatch] = []
     compared = ["devices"]
     facts = ("links", "switch", "domains", "devices.pci")
     notes = [f"not judged: {fact}, which {model.name} has from the driver" for fact in facts
@@ -103,7 +103,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
                 f"one link has {modelled:g} GB/s in {model.name}, and {report.link_peak_gbs:g} by "
                 f"the driver in {report.origin}"
             )
-    of_domains: list[Difference] = []
+    of_domains: list[Mismatch] = []
     if report.numa is not None and any(domain is not None for domain in report.numa):
         compared.append("NUMA domains")
         of_domains += _numa(model, report)
@@ -116,7 +116,7 @@ def compare(model: NodeModel, report: Reported) -> Comparison:
     return Comparison(tuple(differences), tuple(compared), tuple(notes))
 
 
-def unlike_each_other(report: Reported) -> list[Difference]:
+def unlike_each_other(report: Reported) -> list[Mismatch]:
     """Return the links that differ where those of all devices should be alike, on any machine."""
     description = report.description
     if description is None:
@@ -130,8 +130,8 @@ def unlike_each_other(report: Reported) -> list[Difference]:
 def by_weight(
     model: NodeModel,
     fact: str,
-    found: Iterable[Difference],
-    differences: list[Difference],
+    found: Iterable[Mismatch],
+    differences: list[Mismatch],
     notes: list[str],
 ) -> None:
     """Add differences from a fact to the differences, or to the notes."""
@@ -143,7 +143,7 @@ def by_weight(
         notes += [f"differs from {why}: {difference.sentence}" for difference in found]
 
 
-def _is_gone(model: NodeModel, report: Reported, differing: Sequence[Difference]) -> bool:
+def _is_gone(model: NodeModel, report: Reported, differing: Sequence[Mismatch]) -> bool:
     """Whether links are gone: of one pair, or of several that have a device in common.
 
     With more links elsewhere the cables are others. Where pairs without a common device differ, the
@@ -159,7 +159,7 @@ def _is_gone(model: NodeModel, report: Reported, differing: Sequence[Difference]
 
 
 def _matched(
-    model: NodeModel, report: Reported, differences: list[Difference], notes: list[str]
+    model: NodeModel, report: Reported, differences: list[Mismatch], notes: list[str]
 ) -> tuple[Reported, str]:
     addresses = [device.pci_address for device in model.devices]
     known = [address for address in addresses if address is not None]
@@ -172,14 +172,14 @@ def _matched(
         return by_pci(report, known), "devices were matched by PCI address"
     except InvalidInputError as error:
         if weighs(model, "devices.pci"):
-            differences.append(Difference(str(error)))
+            differences.append(Mismatch(str(error)))
         else:
             notes.append(str(error))
         reason = "their PCI addresses differ from those of the model"
         return report, by_number.format(reason=reason)
 
 
-def _links(model: NodeModel, report: Reported) -> Iterator[Difference]:
+def _links(model: NodeModel, report: Reported) -> Iterator[Mismatch]:
     """Yield the pairs with other links; where only types are told, those without the type."""
     for a, b in combinations(range(report.count), 2):
         expected = model.link_matrix[a][b]
@@ -195,10 +195,10 @@ def _links(model: NodeModel, report: Reported) -> Iterator[Difference]:
             sentence = (
                 f"Pair {a}-{b}: {links_text(expected)} in {model.name}, {seen} in {report.origin}."
             )
-            yield Difference(sentence, (a, b), links)
+            yield Mismatch(sentence, (a, b), links)
 
 
-def _numa(model: NodeModel, report: Reported) -> Iterator[Difference]:
+def _numa(model: NodeModel, report: Reported) -> Iterator[Mismatch]:
     assert report.numa is not None
     for device, domain in zip(model.devices, report.numa, strict=True):
         if domain != device.domain:
@@ -206,10 +206,10 @@ def _numa(model: NodeModel, report: Reported) -> Iterator[Difference]:
                 f"Device {device.index}: NUMA domain {device.domain} in {model.name}, "
                 f"{'none' if domain is None else domain} in {report.origin}."
             )
-            yield Difference(sentence, (device.index,), domain)
+            yield Mismatch(sentence, (device.index,), domain)
 
 
-def _cores(model: NodeModel, report: Reported) -> Iterator[Difference]:
+def _cores(model: NodeModel, report: Reported) -> Iterator[Mismatch]:
     """Compare the affinity; tools also list the second hardware threads, which models leave out."""
     assert report.cpus is not None
     domains = {domain.index: domain for domain in model.domains}
@@ -229,4 +229,4 @@ def _cores(model: NodeModel, report: Reported) -> Iterator[Difference]:
                 f"Device {device.index}: near the cores {format_cores(expected)} in {model.name}, "
                 f"{cpus} in {report.origin}."
             )
-            yield Difference(sentence, (device.index,))
+            yield Mismatch(sentence, (device.index,))

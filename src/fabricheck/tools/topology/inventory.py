@@ -20,7 +20,7 @@ from fabricheck.node import format_cores
 from fabricheck.results.model import Device, Host, node_name
 from fabricheck.results.other_devices import divides
 from fabricheck.tools.runner import EndedBadly, ProgramFailed, TimeLimit, last_words, run
-from fabricheck.tools.topology.reported import Difference, Matrix, Reported, links_text, symmetric
+from fabricheck.tools.topology.reported import Matrix, Mismatch, Reported, links_text, symmetric
 
 #: The program in the folder of an environment's programs.
 PROGRAM = "inventory"
@@ -261,14 +261,14 @@ def reason(content: Mapping[str, Any] | None, fact: str) -> str | None:
     return next((entry["why"] for entry in absent if entry["item"] == item), None)
 
 
-def one_sided(content: Mapping[str, Any], origin: str) -> list[Difference]:
+def one_sided(content: Mapping[str, Any], origin: str) -> list[Mismatch]:
     """Return the pairs of which one direction has other links than the other.
 
     Through a switch the links of each direction are those of one device.
     """
     ways = {(way["from"], way["to"]): way for way in content["links"]}
     return [
-        Difference(
+        Mismatch(
             f"Pair {a}-{b}: {count(there, 'link')} from {a} to {b}, {count(back, 'link')} back, in "
             f"{origin}.",
             (a, b),
@@ -281,7 +281,7 @@ def one_sided(content: Mapping[str, Any], origin: str) -> list[Difference]:
     ]
 
 
-def unlike(content: Mapping[str, Any], origin: str) -> list[Difference]:
+def unlike(content: Mapping[str, Any], origin: str) -> list[Mismatch]:
     """Return the links that differ where those of all devices should be alike.
 
     They should be to a switch, and where nearly all pairs have the same number of links. Maps with
@@ -296,7 +296,7 @@ def unlike(content: Mapping[str, Any], origin: str) -> list[Difference]:
             by_device[way["from"]] = max(links, by_device.get(way["from"], 0))
         usual = max(by_device.values())
         return [
-            Difference(
+            Mismatch(
                 f"Device {device}: {count(links, 'link')} to the switch, and {usual} of other "
                 f"devices, in {origin}.",
                 (device,),
@@ -318,7 +318,7 @@ def unlike(content: Mapping[str, Any], origin: str) -> list[Difference]:
     if len(fewer) + alike != len(direct) or not of_one or 3 * len(fewer) > alike:
         return []
     return [
-        Difference(
+        Mismatch(
             f"Pair {a}-{b}: {links_text(links)}, and {usual} of each other pair, in {origin}.",
             (a, b),
             found=links,

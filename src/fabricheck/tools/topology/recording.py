@@ -33,7 +33,7 @@ from fabricheck.tools.topology.host import (
     host_differences,
     simulated_host,
 )
-from fabricheck.tools.topology.reported import Difference, Reported
+from fabricheck.tools.topology.reported import Mismatch, Reported
 
 Runtime = Literal["rocm", "cuda", "sim"]
 
@@ -151,7 +151,7 @@ def _on_any_machine(
     report: Reported,
     results: Path | None,
     content: dict[str, Any],
-) -> list[Difference]:
+) -> list[Mismatch]:
     """Return the differences that need no node model: each is a loss."""
     sentences = [
         f"The driver lacks the device at {address}, which PCI shows."
@@ -162,7 +162,7 @@ def _on_any_machine(
         sentences += missing_devices(content, results, hidden, report.origin)
     if report.count > 1 and report.count % 2:
         content["notes"].append(f"{report.count} devices are an odd number")
-    lost = [Difference(sentence, lost=True) for sentence in sentences]
+    lost = [Mismatch(sentence, lost=True) for sentence in sentences]
     if model is None:
         content["notes"].append("no node model: compared with nothing but itself")
         lost += unlike_each_other(report)
@@ -170,8 +170,8 @@ def _on_any_machine(
 
 
 def _compare(
-    model: NodeModel, report: Reported, found: Sequence[Difference], content: dict[str, Any]
-) -> list[Difference]:
+    model: NodeModel, report: Reported, found: Sequence[Mismatch], content: dict[str, Any]
+) -> list[Mismatch]:
     """Return the differences from the model.
 
     :param found: the differences that need no model.
@@ -191,7 +191,7 @@ def _compare(
         *(f"not reported: {what}" for what, known in of_host.items() if not known),
     ]
     differences = [*outcome.differences]
-    of_host_itself = map(Difference, host_differences(model, host))
+    of_host_itself = map(Mismatch, host_differences(model, host))
     by_weight(model, "domains", of_host_itself, differences, content["notes"])
     unknown = [what for what in ESSENTIAL if what not in outcome.compared]
     # With another number of devices, that is the only difference: nothing else can be compared.

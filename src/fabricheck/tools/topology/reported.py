@@ -60,7 +60,7 @@ class Reported:
 
 
 @dataclass(frozen=True)
-class Difference:
+class Mismatch:
     """What differs between a node and its model; see `fabricheck.results.model.Difference`."""
 
     sentence: str
