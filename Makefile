@@ -115,6 +115,7 @@ lint: setup-test
 	.venv/bin/python ci/result_schema.py --check
 	.venv/bin/python ci/prose.py
 	.venv/bin/python ci/own_sentences.py
+	.venv/bin/python ci/steppable.py
 
 format: setup-test
 	.venv/bin/ruff check --fix .

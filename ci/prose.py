@@ -49,8 +49,9 @@ def main():
         for path in pages
         for number, word, new in found(path)
     ]
-    print(*lines, sep="\n", end="\n" * bool(lines), file=sys.stderr)
-    return int(bool(lines))
+    for line in lines:
+        print(line, file=sys.stderr)
+    return 1 if lines else 0
 
 
 if __name__ == "__main__":

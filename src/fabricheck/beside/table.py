@@ -21,7 +21,7 @@ from fabricheck.core import amounts, show, statistics
 from fabricheck.core.errors import InvalidFile, NotFoundError, OtherRunError, UsageError
 from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.show import listed
-from fabricheck.core.text import read_text
+from fabricheck.core.text import count, read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument
@@ -470,7 +470,8 @@ def _campaign(one: Campaign) -> Iterator[str]:
     judged = [row for row in one.rows if row.comparison.target is not None]
     counts = Counter(row.verdict for row in judged)
     words: list[Verdict] = ["reached", "equal within the spread", "missed"]
-    words += [_ONE_ROUND] * (_ONE_ROUND in counts)
+    if _ONE_ROUND in counts:
+        words.append(_ONE_ROUND)
     yield f"Of {len(judged)} targets: {show.listed(f'{counts[w]} {w}' for w in words)}."
     if counts[NOTHING]:
         yield f"Nothing to compare in {counts[NOTHING]}."
@@ -484,7 +485,7 @@ def _campaign(one: Campaign) -> Iterator[str]:
 
 
 def _rounds(manifest: Manifest) -> str:
-    rounds = f"{manifest.rounds} round{'s' * (manifest.rounds > 1)}"
+    rounds = count(manifest.rounds, "round")
     if manifest.finished is not None:
         return rounds
     how = "broken off" if manifest.signal is None else f"ended by signal {manifest.signal}"

@@ -138,7 +138,8 @@ def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[show.Block]:
     for check, metrics in found.checks.items():
         # A count has neither a peak nor an engine.
         values = {metric: known for metric, known in metrics.items() if known.unit != "count"}
-        rows += [(check,)] * bool(values)
+        if values:
+            rows.append((check,))
         for metric, known in values.items():
             published = None if known.published is None else known.published.value
             parts = (None if of is None else known.median / of for of in (known.peak, published))

@@ -49,10 +49,11 @@ def titled(found: Results) -> str:
         ran = sum(bool(session.cases) for session in found.sessions)
         return f"{found.title}, {ran} of them with a session"
     if session is None:
-        killed = found.job is None and any(source.killed for source in found.sources)
-        return found.title + killed * (
-            ", without a readable run report: it was killed, or is still running"
-        )
+        if found.job is None and any(source.killed for source in found.sources):
+            return (
+                f"{found.title}, without a readable run report: it was killed, or is still running"
+            )
+        return found.title
     said = (
         f"session {session.id} of {session.date:%Y-%m-%d %H:%M:%S} on "
         f"{folded(session.nodes) or session.hostname}: "

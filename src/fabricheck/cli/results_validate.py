@@ -69,8 +69,9 @@ def _verdict(entry: Entry) -> dict[str, Any]:
         f"{document['outcome']['status']}{f', with injected faults ({faults})' if faults else ''}"
     )
     complete = document["complete"]
+    judged = "valid" if complete else "valid but incomplete"
     return {
         "path": entry.path,
         "exit_code": EXIT_GOOD if complete else InvalidInputError.exit_code,
-        "says": f"{entry.path}: valid{' but incomplete' * (not complete)} ({text}).",
+        "says": f"{entry.path}: {judged} ({text}).",
     }

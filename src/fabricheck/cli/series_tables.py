@@ -142,7 +142,7 @@ def _of_series(series: Series) -> tuple[show.Cell, ...]:
     ends = (series.measured["source"], series.measured["destination"])
     interval = "-" if series.interval is None else " - ".join(map(amounts.number, series.interval))
     return (
-        series.operation + " in place" * bool(series.in_place),
+        f"{series.operation} in place" if series.in_place else series.operation,
         {"sum": "sum {}", "beside": "{}, beside"}.get(series.role, "{}").format(_who(series)),
         " -> ".join(map(_memory, ends)),
         amounts.size(series.bytes),

@@ -186,6 +186,7 @@ def _lists(total: Verdict) -> Iterator[str]:
     for label, labelled in by_label(total.nodes).items():
         kinds = grouped((row.simulated is not None, row.node) for row in labelled)
         for simulated, nodes in sorted(kinds.items()):
-            yield f"{label}{', simulated' * simulated} ({len(nodes)}): {nodelists.folded(nodes)}"
+            title = f"{label}, simulated" if simulated else label
+            yield f"{title} ({len(nodes)}): {nodelists.folded(nodes)}"
     yield from (f"Run again: {again}" for again in scheduler.to_run_again(total))
     yield from scheduler.drain_lines(total.nodes)

@@ -21,6 +21,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.node import load
 from fabricheck.papers.fidelity import AIM, Fidelity, Judged, Share, compare
 from fabricheck.papers.fidelity_plan import Row, Table
+from fabricheck.references.published import Record
 
 _UNITS = {"GB/s": "GB/s", "us": "us", "percent": "%", "ratio": "ratio"}
 
@@ -178,14 +179,15 @@ def _sections(tables: Sequence[Table], good: str, bad: str) -> Iterator[str]:
         yield from ("", *show.markdown(columns, rows, right=columns[2:5]), "")
 
 
+def _place(record: Record) -> str:
+    """Return where a value is published, and whether it was inferred there."""
+    system = f"{record.system} (inferred)" if record.inferred else record.system
+    return f"{system}; {record.place}"
+
+
 def _places(table: Table) -> list[str]:
     """Return where the rows are published; for many places, their common part."""
-    places = list(
-        dict.fromkeys(
-            f"{row.record.system}{' (inferred)' * row.record.inferred}; {row.record.place}"
-            for row in table.rows
-        )
-    )
+    places = list(dict.fromkeys(_place(row.record) for row in table.rows))
     if len(places) <= 3:
         return places
     parts = zip(*(place.split(", ") for place in places), strict=False)

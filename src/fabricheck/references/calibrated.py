@@ -194,8 +194,11 @@ def file_of(
     :param node: the node model of a session of ``local:gpu``; by default this machine's.
     """
     name = partition.replace(":", "-")
-    kind = this_machine.name_for_files(node) if partition == this_machine.NAME else ""
-    return references / folder / f"{name}{'-' * bool(kind)}{kind}.yaml"
+    if partition == this_machine.NAME:
+        kind = this_machine.name_for_files(node)
+        if kind:
+            name = f"{name}-{kind}"
+    return references / folder / f"{name}.yaml"
 
 
 def read(path: Path) -> Record:

@@ -430,7 +430,12 @@ def _of_a_calibration(
         return kind, f"not measured on {record.partition}", []
     dates = sorted(session.date[:10] for session in record.sessions)
     span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
-    how = f"median of {one.n} {'simulated ' * simulated}sessions" if requires(entry) else one.why
+    if requires(entry):
+        how = (
+            f"median of {one.n} simulated sessions" if simulated else f"median of {one.n} sessions"
+        )
+    else:
+        how = one.why
     runtimes = sorted({each["runtime"] for each in record.versions} - {"none"})
     word = "cuda" if any(each["runtime"] == "cuda" for each in record.programs) else "rocm"
     versions = tuple((word, version) for version in runtimes)

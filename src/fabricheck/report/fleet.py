@@ -414,5 +414,7 @@ def _drawn(part: PartitionOutliers, one: Distribution, odd: int) -> Drawn:
         (place, max(2.0, HEIGHT * math.log1p(nodes) / most))
         for place, nodes in sorted(counts.items())
     ]
-    marks = [(BARS / 2, "median"), *([((limit + end) / (2 * end) * BARS, "limit")] * (limit < end))]
+    marks = [(BARS / 2, "median")]
+    if limit < end:
+        marks.append(((limit + end) / (2 * end) * BARS, "limit"))
     return Drawn(one, odd, bars, marks, end)

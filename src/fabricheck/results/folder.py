@@ -252,15 +252,10 @@ def _node_of(path: Path) -> str | None:
     if not beside.is_file():
         return None
     here = Path(path.resolve().name)
-    every = requested_nodes.read(beside).every.items()
-    return next(
-        (
-            node
-            for node, requested in every
-            if requested.results and Path(requested.results) == here
-        ),
-        None,
-    )
+    for node, requested in requested_nodes.read(beside).every.items():
+        if requested.results and Path(requested.results) == here:
+            return node
+    return None
 
 
 def find_documents(folder: Path) -> list[Path]:

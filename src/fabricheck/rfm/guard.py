@@ -120,7 +120,8 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     if file := os.environ.get(ENV_METRICS):
         _name_silent(Path(file), ended)
     if not dry_run:
-        _record(checks := session.with_outcomes(checks, ended, skips, passed))
+        checks = session.with_outcomes(checks, ended, skips, passed)
+        _record(checks)
         # ReFrame still prints its summary, the failures and where its report is.
         atexit.unregister(_say_next)
         atexit.register(_say_next)

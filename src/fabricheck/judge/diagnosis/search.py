@@ -311,12 +311,20 @@ class Search:
         for number, loss in enumerate(losses):
             if loss.what.places is not None:
                 continue
-            others = _shifts_of([*losses[:number], *losses[number + 1 :]])
-            sums, its = self._sums(others), loss.what.touched
-            log, _ = _least(lambda log, o=others, s=sums, t=its: self._with(o, s, t, log))  # type: ignore[misc]
-            losses[number] = Loss(loss.what, log)
+            losses[number] = Loss(loss.what, self._best_factor(losses, number))
         refined = self.with_losses(losses)
         return refined if refined.cost < found.cost else found
+
+    def _best_factor(self, losses: Sequence[Loss], number: int) -> float:
+        """Return the logarithm of the factor of one loss that fits best, given the others."""
+        others = _shifts_of([*losses[:number], *losses[number + 1 :]])
+        sums, touched = self._sums(others), losses[number].what.touched
+
+        def cost(log: float) -> float:
+            return self._with(others, sums, touched, log)
+
+        log, _ = _least(cost)
+        return log
 
     def with_losses(self, losses: Sequence[Loss]) -> Hypothesis:
         """Return the hypothesis of a set of components with their factors."""

@@ -216,15 +216,18 @@ def attribute(document: ResultDocument) -> Attribution:
         return replace(found, open=(*incomplete, "No rate was measured."))
     suspected = {node for node, _ in suspects}
     low = {(node, other) for node, other in rounds["low_pairs"]}
-    of_nics, of_nodes = (fit(its, suspected, low) for its in (apart, together))
+    of_nics = fit(apart, suspected, low)
+    of_nodes = fit(together, suspected, low)
     found, at_fault = _with_names(found, rounds, of_nics, of_nodes)
     found = _with_pairs(found, rounds, of_nics, apart, at_fault)
     least = found.least or 0.0
-    noisy = (
-        f"Rates, or healthy NICs, differ so much that a NIC is named only from {100 * least:.1f} % "
-        f"below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: measure more rounds."
-    )
-    sentences = [*found.open, *_low_positions(rounds, of_nics), *[noisy] * (least > WANTED_LOSS)]
+    sentences = [*found.open, *_low_positions(rounds, of_nics)]
+    if least > WANTED_LOSS:
+        sentences.append(
+            f"Rates, or healthy NICs, differ so much that a NIC is named only from "
+            f"{100 * least:.1f} % below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: "
+            "measure more rounds."
+        )
     return replace(found, open=(*sentences, *incomplete))
 
 

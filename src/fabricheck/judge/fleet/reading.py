@@ -119,7 +119,11 @@ class Partition:
     @property
     def title(self) -> str:
         """Its name, and that it is simulated, or of networks."""
-        words = [self.clock] * (self.clock != "measured") + ["networks"] * self.networks
+        words = []
+        if self.clock != "measured":
+            words.append(self.clock)
+        if self.networks:
+            words.append("networks")
         return f"{self.where} ({show.listed(words)})" if words else self.where
 
     @property

@@ -67,6 +67,15 @@ _ABORTED_BY = {
     "ForceExitError": "a signal ended it",
 }
 
+
+def _aborted(reason: str) -> str:
+    """Return why ReFrame stopped before a check ended; its own words where they are not known."""
+    for name, meaning in _ABORTED_BY.items():
+        if name in reason:
+            return f"The session ended before the check did: {meaning}."
+    return reason
+
+
 #: The rule of a program's status. A killed program leaves the status running.
 _RULE_OF_STATUS = {
     "wrong-data": "wrong-data",
@@ -366,26 +375,32 @@ class Attempt:
         if not aborted and stated is None and (case.phase == "performance" or self._missed):
             yield from self._of_metrics(case, reason)
             return
-        meanings = (meaning for name, meaning in _ABORTED_BY.items() if name in reason)
-        ended = (f"The session ended before the check did: {meaning}." for meaning in meanings)
-        sanity, in_phase = case.phase == "sanity", f"({case.phase}) {reason}"
-        rows = (
-            (aborted, "cancelled", next(ended, reason)),
-            (stated is not None, stated, reason),
-            (explained, None, reason),
-            (sanity and not case.experiments, "failed", reason),
-            (sanity and case.exit_code not in (0, None), "ended", reason),
-            (sanity and self.document is None, "no-document", self._problem or reason),
-            (sanity, "not-believed", reason),
-            (case.phase in ("cleanup", "finalize"), "failed", in_phase),
-            (case.phase is not None, "not-started", in_phase),
-            (True, "failed", reason),
-        )
-        rule, because = next((rule, because) for holds, rule, because in rows if holds)
-        if rule == "not-believed" and case.failure == "doubted-value":
-            yield self._measured(rule, because, others_named=True)
-        elif rule is not None:
-            yield self._say(rule, because)
+        if aborted:
+            yield self._say("cancelled", _aborted(reason))
+        elif stated is not None:
+            yield self._say(stated, reason)
+        elif explained:
+            return
+        elif case.phase == "sanity":
+            yield self._of_sanity(case, reason)
+        elif case.phase in ("cleanup", "finalize"):
+            yield self._say("failed", f"({case.phase}) {reason}")
+        elif case.phase is not None:
+            yield self._say("not-started", f"({case.phase}) {reason}")
+        else:
+            yield self._say("failed", reason)
+
+    def _of_sanity(self, case: Case, reason: str) -> Finding:
+        """Return why a check failed that ran, but left no result that can be believed."""
+        if not case.experiments:
+            return self._say("failed", reason)
+        if case.exit_code not in (0, None):
+            return self._say("ended", reason)
+        if self.document is None:
+            return self._say("no-document", self._problem or reason)
+        if case.failure == "doubted-value":
+            return self._measured("not-believed", reason, others_named=True)
+        return self._say("not-believed", reason)
 
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
         if not self._missed and not self._not_numbers:

@@ -10,6 +10,7 @@ from fabricheck.core import nodelists
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.judge import coverage, set_times
+from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import (
     caveats,
     checks,
@@ -73,27 +74,7 @@ class NodeJudgement:
         """Return the verdict."""
         missing = list(self._missing())
         diagnosis = diagnosing.node_diagnosis(self.outcomes, self.recorded)
-        # Within a status, the cause that ended the session comes before the checks that it ended.
-        refused = [deviation for deviation, accepted in self._deviations if not accepted]
-        left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
-        others = [deviation for deviation in refused if deviation.rule.name != LEFT_OUT]
-        of_node = [*self._of_node(missing), *self._of_errors_between()]
-        found = in_order([*of_node, *self._of_checks(), *others])
-        if not found:
-            # What keeps a node from being accepted of which nothing else is wrong.
-            found = [*left_out, *self._of_gpus()]
-        reasons = [
-            model.Reason(
-                status=reason.status,
-                rule=reason.rule.name,
-                sentence=reason.with_check,
-                check=reason.check,
-                metric=reason.metric,
-                partition=reason.partition,
-                stands_for=reason.stands_for,
-            )
-            for reason in diagnosing.with_diagnosis(found, diagnosis)
-        ]
+        reasons = self._reasons(missing, diagnosis)
         measured = [] if self.subject.simulated is not None else self.results.partitions
         start, duration = provenance.times(self.results)
         skipped = [outcome for outcome in self.outcomes.values() if outcome.skipped]
@@ -116,18 +97,7 @@ class NodeJudgement:
             caveats=list(self._caveats(len(skipped), missing)),
             settings=list(caveats.settings(self.results.attempts)),
             diagnosis=diagnosis,
-            checks=model.Checks(
-                passed=sum(
-                    not outcome.skipped and not outcome.reasons
-                    for outcome in self.outcomes.values()
-                ),
-                failed=sum(bool(outcome.reasons) for outcome in self.outcomes.values()),
-                skipped=[
-                    model.SkippedCheck(check=outcome.check, why=checks.why_skipped(outcome))
-                    for outcome in skipped
-                ],
-                missing=missing,
-            ),
+            checks=self._counts(skipped, missing),
             devices=provenance.devices(self.documents),
             versions=provenance.versions(self.documents, self.results.sources),
             sessions=[
@@ -141,6 +111,42 @@ class NodeJudgement:
             faults_injected=sorted(
                 {fault for document in self.documents for fault in document["faults_injected"]}
             ),
+        )
+
+    def _reasons(self, missing: Sequence[str], diagnosis: Diagnosis | None) -> list[model.Reason]:
+        """Return the reasons against PASS, the worst first, with the diagnosis among them."""
+        # Within a status, the cause that ended the session comes before the checks that it ended.
+        refused = [deviation for deviation, accepted in self._deviations if not accepted]
+        left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
+        others = [deviation for deviation in refused if deviation.rule.name != LEFT_OUT]
+        of_node = [*self._of_node(missing), *self._of_errors_between()]
+        found = in_order([*of_node, *self._of_checks(), *others])
+        if not found:
+            # What keeps a node from being accepted of which nothing else is wrong.
+            found = [*left_out, *self._of_gpus()]
+        return [
+            model.Reason(
+                status=reason.status,
+                rule=reason.rule.name,
+                sentence=reason.with_check,
+                check=reason.check,
+                metric=reason.metric,
+                partition=reason.partition,
+                stands_for=reason.stands_for,
+            )
+            for reason in diagnosing.with_diagnosis(found, diagnosis)
+        ]
+
+    def _counts(self, skipped: Sequence[CheckOutcome], missing: list[str]) -> model.Checks:
+        outcomes = self.outcomes.values()
+        return model.Checks(
+            passed=sum(not outcome.skipped and not outcome.reasons for outcome in outcomes),
+            failed=sum(bool(outcome.reasons) for outcome in outcomes),
+            skipped=[
+                model.SkippedCheck(check=outcome.check, why=checks.why_skipped(outcome))
+                for outcome in skipped
+            ],
+            missing=missing,
         )
 
     def _kind(self) -> model.Kind:

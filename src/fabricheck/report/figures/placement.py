@@ -124,7 +124,8 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
                 {
                     **row,
                     "text": f"rank {row['rank']}"
-                    * (is_of_session(row) and row["rank"] in odd[row["series"]]),
+                    if is_of_session(row) and row["rank"] in odd[row["series"]]
+                    else "",
                 }
                 for row in rows
             ],
