@@ -44,7 +44,15 @@ from fabricheck.node.overlaid import apply_overlay
 from fabricheck.node.overlay import read_overlay
 from fabricheck.papers import fidelity_plan
 from fabricheck.references import calibrated, entries, published, rules, stated
-from fabricheck.results import archive, document, metric_records, requested_nodes, session
+from fabricheck.results import (
+    archive,
+    document,
+    metric_records,
+    requested_nodes,
+    run_report,
+    session,
+    session_checks,
+)
 from fabricheck.results.model import ResultDocument
 from fabricheck.rfm import slurm
 from fabricheck.run.every_node import session as node_session
@@ -486,7 +494,7 @@ def _reports() -> Reader:
              "job_exitcode", "job_submit_time", "job_completion_time_unix")  # fmt: skip
 
     def read(path: Path) -> Mapping[Any, Any]:
-        found = session.parse_report(path)
+        found = run_report.parse_report(path)
         values = dict(leaves(found.session_info.model_dump(exclude_unset=True), ("session_info",)))
         for i, run in enumerate(found.runs):
             for j, case in enumerate(run.testcases):
@@ -532,7 +540,7 @@ def _files_of_json() -> Iterator[Reader]:
                  plain_json)  # fmt: skip
 
     def checks(path: Path) -> Mapping[Any, Any]:
-        every = session.checks_of([path.parent])
+        every = session_checks.checks_of([path.parent])
         found = {name: one.model_dump(exclude_unset=True) for name, one in every.items()}
         return dict(leaves(found, ("partitions",)))
 

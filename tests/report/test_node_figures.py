@@ -23,7 +23,8 @@ from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.metric_records import CheckRecord, MetricRecord
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
-from fabricheck.results.session import Case, MetricResult, read_report
+from fabricheck.results.run_report import MetricResult
+from fabricheck.results.session import Case, read_report
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 

@@ -15,7 +15,8 @@ from fabricheck.core.errors import NotFoundError
 from fabricheck.report import contents, nodes, page
 from fabricheck.results import reading
 from fabricheck.results.observed import Observed
-from fabricheck.results.session import Case, MetricResult
+from fabricheck.results.run_report import MetricResult
+from fabricheck.results.session import Case
 
 #: node2 is slow, node3 was lost; node4 is asked for in nodes.json and never answered.
 THREE = {"node1": 10.0, "node2": 7.0, "node3": None}

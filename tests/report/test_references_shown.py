@@ -9,7 +9,7 @@ import factories
 from fabricheck.report import experiments
 from fabricheck.results import metric_records, reading
 from fabricheck.results.metric_records import MetricRecord
-from fabricheck.results.session import PartitionChecks
+from fabricheck.results.session_checks import PartitionChecks
 from report_sessions import judged, write
 
 WHERE = "local:sim-mi250x"

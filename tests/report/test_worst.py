@@ -6,7 +6,7 @@ import factories
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import findings
 from fabricheck.results import reading
-from fabricheck.results.session import MetricResult
+from fabricheck.results.run_report import MetricResult
 from report_sessions import judged, write
 
 

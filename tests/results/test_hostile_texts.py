@@ -13,7 +13,7 @@ from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import document as documents
 from fabricheck.results import requested_nodes
-from fabricheck.results.session import parse_report
+from fabricheck.results.run_report import parse_report
 
 LINE = "scontrol update NodeName=node1 State=DRAIN Reason=forged"
 

@@ -13,7 +13,7 @@ from fabricheck.judge.verdict import judging
 from fabricheck.report import contents
 from fabricheck.results import joined, reading
 from fabricheck.results.folder import ResultsFolder, documents_of
-from fabricheck.results.session import checks_of
+from fabricheck.results.session_checks import checks_of
 
 START = factories.SESSION_START
 

@@ -10,6 +10,7 @@ import pytest
 import factories
 from fabricheck.core import vocabulary
 from fabricheck.results import log_lines, state
+from fabricheck.results.causes import When, sentence_of, with_causes
 from fabricheck.results.document import load, parse
 
 
@@ -32,7 +33,7 @@ def device(index=0, **changes):
 
 def said(causes):
     """Return causes as sentences."""
-    return [state.sentence(one) for one in causes]
+    return [sentence_of(one) for one in causes]
 
 
 def test_quiet_state_has_no_cause():
@@ -133,7 +134,7 @@ def test_interval_over_the_run_decides_and_not_the_moment_before_it():
 
 def test_short_intervals_count_where_none_covers_the_run():
     built = document(others=factories.host_use(15, seconds=0.04))
-    assert state.busy_host(built).when == state.When.AFTER
+    assert state.busy_host(built).when == When.AFTER
     built["state"]["after"] = None
     built["state"]["before"]["host"]["others"] = factories.host_use(15, seconds=0.04)
     assert said(state.disturbances(built)) == [
@@ -315,13 +316,13 @@ def test_causes_follow_a_sentence():
     hot = device(0, throttle=["power"], clock_mhz=1310)
     causes = state.slowdowns(document([hot, device(1)]))
     base = "Metric x: pair 0-1, devices 0 (0000:41:00.0) and 1 (0000:42:00.0) measured 71 GB/s."
-    assert state.with_causes(base, causes) == (
+    assert with_causes(base, causes) == (
         f"{base[:-1]}; device 0 was throttled by power before and after the measurement "
         "(1,310 of 1,980 MHz)."
     )
-    full = state.with_causes("It is slow.", causes, addresses=True)
+    full = with_causes("It is slow.", causes, addresses=True)
     assert full.startswith("It is slow; device 0 (0000:41:00.0) was")
-    assert state.with_causes(base, []) == base
+    assert with_causes(base, []) == base
 
 
 def test_same_cause_of_two_runs_is_one():

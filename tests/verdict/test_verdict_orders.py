@@ -8,7 +8,8 @@ import factories
 from fabricheck.judge.verdict.checks import Attempt, joint_outcome
 from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
-from fabricheck.results.session import Case, MetricResult
+from fabricheck.results.run_report import MetricResult
+from fabricheck.results.session import Case
 
 SLOW = {"m": MetricResult(None, 10.0, -0.1, None, "", "fail")}
 

@@ -9,6 +9,7 @@ from fabricheck.core import amounts
 from fabricheck.core.show import first_of, joined, listed, status
 from fabricheck.core.text import count
 from fabricheck.results import state
+from fabricheck.results.causes import sentence_of
 from fabricheck.results.model import ResultDocument, describe_ranks
 from fabricheck.results.rows import Check
 from fabricheck.results.session import Case
@@ -57,7 +58,7 @@ def with_document(check: Check, document: ResultDocument) -> Iterator[str | Text
             repeated.append(outcome["message"])
         own = [why for why in case.why if not any(sentence in why for sentence in repeated)]
         yield from (f"  check: {why}" for why in first_of(own))
-    yield from (f"  log: {state.sentence(logged)}" for logged in state.logged(document))
+    yield from (f"  log: {sentence_of(logged)}" for logged in state.logged(document))
     if not document["complete"]:
         yield "  incomplete: the series are only those finished"
     if document["faults_injected"]:

@@ -17,6 +17,7 @@ from fabricheck.judge.comparison import circumstances
 from fabricheck.node import products
 from fabricheck.node.cores import format_cores
 from fabricheck.results import state, table
+from fabricheck.results.causes import merged, sentence_of
 from fabricheck.results.columns import columns
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.observed import Observed
@@ -155,7 +156,7 @@ _ELSEWHERE = frozenset({
 def logged(observed: Observed) -> list[str]:
     """Return what logs say of devices, each once for all checks of a partition."""
     every = chain.from_iterable(map(state.logged, observed.documents))
-    return list(map(state.sentence, state.merged(every)))
+    return list(map(sentence_of, merged(every)))
 
 
 def partition_state(observed: Observed) -> Mapping[str, Any]:
@@ -177,7 +178,7 @@ def partition_state(observed: Observed) -> Mapping[str, Any]:
     of_device = grouped((row["device"], row) for row in rows if "device" in row)
     devices = {index: dict(_ranges(own)) for index, own in sorted(of_device.items())}
     return {
-        "causes": list(map(state.sentence, state.merged(every))),
+        "causes": list(map(sentence_of, merged(every))),
         "host": dict(_ranges(row for row in rows if "device" not in row)),
         "indices": list(devices),
         "devices": {

@@ -21,14 +21,13 @@ from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, no_document, read_entry
 from fabricheck.results.marks import Mark, marks_of
 from fabricheck.results.requested_nodes import RequestedNodes
+from fabricheck.results.run_report import is_report, parse_report
 from fabricheck.results.session import (
     DOCUMENT_NAME,
     PARTIAL_NAME,
     UNREPORTED,
     Case,
     Session,
-    is_report,
-    parse_report,
     read_report,
 )
 

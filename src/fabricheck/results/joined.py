@@ -20,9 +20,9 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import read_text
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results.folder import ResultsFolder
-from fabricheck.results.session import (
+from fabricheck.results.session import Session
+from fabricheck.results.session_checks import (
     CHECKS_FILE,
-    Session,
     SessionChecks,
     joined_checks,
     write_checks,

@@ -20,7 +20,8 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.rows import Check, Metric, Series, by_place, select
 from fabricheck.results.series import has_runtime
-from fabricheck.results.session import Case, PartitionChecks
+from fabricheck.results.session import Case
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.site import partitions, this_machine
 
 

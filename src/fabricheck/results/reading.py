@@ -30,15 +30,9 @@ from fabricheck.results.folder import (
 from fabricheck.results.observed import Observed, distinct_partitions, observe, series_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.results.rows import Check, Metric, Node, Series, by_place
-from fabricheck.results.session import (
-    Case,
-    PartitionChecks,
-    Session,
-    checks_of,
-    is_report,
-    parse_report,
-    read_report,
-)
+from fabricheck.results.run_report import is_report, parse_report
+from fabricheck.results.session import Case, Session, read_report
+from fabricheck.results.session_checks import PartitionChecks, checks_of
 from fabricheck.results.table import check_row, metrics, nodes
 from fabricheck.site import sets
 

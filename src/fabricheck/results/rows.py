@@ -18,8 +18,9 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.model import Place, ResultDocument
 from fabricheck.results.model import Series as Measured
+from fabricheck.results.run_report import MetricResult
 from fabricheck.results.series import Columns, Noise, kernel_variant, members
-from fabricheck.results.session import Case, MetricResult
+from fabricheck.results.session import Case
 
 #: Two devices: source and destination of a transfer, or the ranks' in order. Of a kernel's copy
 #: within a peer's memory the executing device and its peer.

@@ -17,8 +17,9 @@ from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.requested_nodes import RequestedNodes
 from fabricheck.results.rows import Check, Metric, Node, Series, State
+from fabricheck.results.run_report import MetricResult
 from fabricheck.results.series import Noise, device_pair, noise
-from fabricheck.results.session import REPETITION, Case, MetricResult, Session
+from fabricheck.results.session import REPETITION, Case, Session
 
 #: The result of a requested node without any check in the table, and of one with checks.
 LOST = "lost"

@@ -33,9 +33,10 @@ from fabricheck.references import entries, published, rules, stated
 from fabricheck.references.rules import Rule
 from fabricheck.results import metric_records, settings, state
 from fabricheck.results import other_devices as other_devices_of
+from fabricheck.results.causes import Cause, sentence_of, with_causes
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.session import Failure, MetricResult, missed_limit
+from fabricheck.results.run_report import Failure, MetricResult, missed_limit
 from fabricheck.rfm import acceptance, host, launchers, relative, slurm
 from fabricheck.rfm.metric_limits import MetricLimits
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
@@ -108,7 +109,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     #: By metric, its figure, the place of measurement, and possible causes; set when the document
     #: is accepted.
-    _figures: dict[str, tuple[Figure, str, Sequence[state.Cause]]]
+    _figures: dict[str, tuple[Figure, str, Sequence[Cause]]]
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the metrics; overridden where they depend on the partition (its node model)."""
@@ -463,7 +464,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
-        sentences = "\n".join([*found, *map(state.sentence, disturbed), *first_of(faults)])
+        sentences = "\n".join([*found, *map(sentence_of, disturbed), *first_of(faults)])
         if hidden:
             raise failed("setting", hidden)
         if other_devices:
@@ -584,5 +585,5 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 continue
             figure, where, causes = self._figures[name]
             sentence = missed_limit(name, where, recorded, figure.compared)
-            sentences.append(state.with_causes(sentence, causes))
+            sentences.append(with_causes(sentence, causes))
         return sentences

@@ -24,7 +24,12 @@ from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.node import load as load_node
 from fabricheck.results import marking, marks, requested_nodes
-from fabricheck.results.session import PartitionChecks, SessionChecks, last_checks, write_checks
+from fabricheck.results.session_checks import (
+    PartitionChecks,
+    SessionChecks,
+    last_checks,
+    write_checks,
+)
 from fabricheck.rfm import deviations, gitlab, node_lock, reframe_internals, slurm
 from fabricheck.site import partitions, sets, software
 

@@ -24,7 +24,7 @@ from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, EXIT_MEANING
 from fabricheck.node import load as load_node
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.session import EXCEPTIONS, Failure
+from fabricheck.results.run_report import EXCEPTIONS, Failure
 from fabricheck.rfm import launchers, slurm
 from fabricheck.rfm.acceptance import Requested
 

@@ -12,6 +12,7 @@ from fabricheck.core.show import numbered
 from fabricheck.core.vocabulary import ENV_RESULTS
 from fabricheck.node import products
 from fabricheck.results import state
+from fabricheck.results.causes import merged, sentence_of
 from fabricheck.results.model import DeviceState, ResultDocument
 
 #: Variables that name or count a run's files; they differ in every session.
@@ -80,7 +81,7 @@ def differences(
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
     """Return sentences on the states in the documents that can explain a changed value."""
     found = chain.from_iterable(map(state.causes, documents))
-    return tuple(map(state.sentence, state.merged(found)))
+    return tuple(map(sentence_of, merged(found)))
 
 
 def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:

@@ -13,7 +13,7 @@ from fabricheck.judge.verdict import grounds
 from fabricheck.judge.verdict.checks import Attempt
 from fabricheck.node import NodeModel, products
 from fabricheck.results import settings as session_settings
-from fabricheck.results import state
+from fabricheck.results.causes import merged
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
@@ -71,7 +71,7 @@ def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
         where = listed(names, _MOST_CHECKS)
         if len(names) > 1:
             where = f"{len(names)} of {len(checks)} checks ({where})"
-        (cause,) = state.merged(each for _, each in alike)
+        (cause,) = merged(each for _, each in alike)
         yield f"In {where}, {cause.clause()}."
 
 

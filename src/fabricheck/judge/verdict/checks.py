@@ -13,12 +13,14 @@ from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
 from fabricheck.results import metric_records, observed, settings, state, table
+from fabricheck.results.causes import Cause, Use, sentence_of, with_causes
 from fabricheck.results.entry import Entry, scheduled_node
 from fabricheck.results.model import Difference, ResultDocument, node_name
 from fabricheck.results.other_devices import explained
 from fabricheck.results.rows import Metric
+from fabricheck.results.run_report import Failure, missed_limit, own_sentences
 from fabricheck.results.series import Noise, has_runtime, place_of
-from fabricheck.results.session import UNREPORTED, Case, Failure, missed_limit, own_sentences
+from fabricheck.results.session import UNREPORTED, Case
 from fabricheck.rfm.acceptance import verification_faults
 from fabricheck.rfm.metrics import where_measured
 from fabricheck.site import partitions
@@ -164,18 +166,18 @@ class Attempt:
     def _of_counters(self, document: ResultDocument) -> Iterator[Finding]:
         """Yield what the driver and the kernel say of hardware, whatever the program measured."""
         for errors in state.errors(document, "uncorrected memory error"):
-            yield self._say("memory-errors", state.sentence(errors))
+            yield self._say("memory-errors", sentence_of(errors))
         for errors in state.link_errors(document):
             if errors.weighs == "uncorrected":
-                found = self._say("link-errors", state.sentence(errors))
+                found = self._say("link-errors", sentence_of(errors))
                 yield replace(found, causes=frozenset([errors.key]))
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
-                found = self._say("pcie-lanes", state.sentence(narrow))
+                found = self._say("pcie-lanes", sentence_of(narrow))
                 yield replace(found, causes=frozenset([narrow.key]))
         for logged in state.logged(document):
             rule = "device-error" if logged.kind == "hardware" else "log-line"
-            yield self._say(rule, state.sentence(logged))
+            yield self._say(rule, sentence_of(logged))
         node = node_name(document["host"])
         for function in state.lost_functions(document):
             sentence = f"The device at {function['address']} of node {node} left the bus meanwhile."
@@ -242,11 +244,11 @@ class Attempt:
             return self._say(rule, because, metric)
         others = state.disturbances(self.document, devices)
         slowdowns = state.slowdowns(self.document, devices)
-        because = state.with_causes(because, slowdowns, addresses=metric is None)
+        because = with_causes(because, slowdowns, addresses=metric is None)
         if others:
-            rule = "device-in-use" if isinstance(others[0], state.Use) else "host-busy"
+            rule = "device-in-use" if isinstance(others[0], Use) else "host-busy"
         if not others_named:
-            because = " ".join([*map(state.sentence, others), because])
+            because = " ".join([*map(sentence_of, others), because])
         causes = frozenset(cause.key for cause in (*others, *slowdowns))
         return replace(self._say(rule, because, metric), causes=causes)
 
@@ -315,7 +317,7 @@ class Attempt:
         return list(settings.named(self.document, self.entry.not_intended))
 
     @cached_property
-    def caveats(self) -> list[state.Cause]:
+    def caveats(self) -> list[Cause]:
         """Return conditions that may have slowed or disturbed its values and are not findings."""
         causes = state.causes(self.document) if self.document is not None else []
         known = {key for finding in self.findings for key in finding.causes}

@@ -16,7 +16,7 @@ from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.references import entries
 from fabricheck.results.reading import Source
 from fabricheck.results.rows import Metric
-from fabricheck.results.session import PartitionChecks
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.site import partitions, sets
 from fabricheck.site.deviations import Deviation
 from fabricheck.site.sets import Choice

@@ -11,9 +11,10 @@ from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.results import state
+from fabricheck.results.causes import Errors, merged
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
-from fabricheck.results.session import PartitionChecks
+from fabricheck.results.session_checks import PartitionChecks
 
 if TYPE_CHECKING:
     from fabricheck.judge.diagnosis.diagnose import Miss, Session
@@ -111,8 +112,8 @@ def _causes(
         causes += state.link_errors(document, devices)
     if component.component.kind in _LINK_KINDS:
         # The first is in the sentence: what a link counts says most of it.
-        causes.sort(key=lambda cause: not (isinstance(cause, state.Errors) and cause.of_links))
-    return [cause.clause(address=False) for cause in state.merged(causes)]
+        causes.sort(key=lambda cause: not (isinstance(cause, Errors) and cause.of_links))
+    return [cause.clause(address=False) for cause in merged(causes)]
 
 
 def with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> list[Finding]:

@@ -13,7 +13,7 @@ from fabricheck.node import NodeModel
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.rows import Metric
-from fabricheck.results.session import PartitionChecks
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.site import sets
 
 

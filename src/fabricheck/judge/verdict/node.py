@@ -27,6 +27,7 @@ from fabricheck.node import NodeModel
 from fabricheck.references import calibrated
 from fabricheck.references.published import folder
 from fabricheck.results import state
+from fabricheck.results.causes import Errors, sentence_of
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import RequestedNode
@@ -229,7 +230,7 @@ class NodeJudgement:
             yield finding("missing", f"{count(len(missing), 'check')} {should}")
 
     @cached_property
-    def _errors_between(self) -> list[state.Errors]:
+    def _errors_between(self) -> list[Errors]:
         """The new errors of devices between the programs of a session."""
         if self.several:
             return []  # each of the nodes has a verdict
@@ -246,7 +247,7 @@ class NodeJudgement:
         for errors in self._errors_between:
             if errors.weighs == "uncorrected":
                 rule = "link-errors" if errors.of_links else "memory-errors"
-                yield finding(rule, state.sentence(errors))
+                yield finding(rule, sentence_of(errors))
 
     def _of_checks(self) -> Iterator[Finding]:
         """Yield the reasons against PASS of the checks, except missing ones."""
@@ -387,7 +388,7 @@ class NodeJudgement:
         yield from caveats.state_caveats(self.results.attempts)
         for errors in self._errors_between:
             if errors.weighs != "uncorrected":
-                yield state.sentence(errors)
+                yield sentence_of(errors)
         for source in self.results.sources:
             for time in set_times.took(source.session) if source.reported else ():
                 if time.over and time.where in self.results.partitions:
