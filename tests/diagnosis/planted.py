@@ -29,7 +29,7 @@ from fabricheck.judge.diagnosis.transfers import (
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
 from fabricheck.results.rows import Check, Metric
-from fabricheck.results.series import at_once
+from fabricheck.results.series import shares_key
 
 #: The components that are drawn, by how their names begin: first a kind is drawn, then one of it.
 KINDS = (
@@ -114,10 +114,10 @@ class Node:
             for index, series in enumerate(document["series"]):
                 if series["role"] == "share":
                     own = (series["median"], parts.get((check, index), 1.0))
-                    shares.setdefault(at_once(series), []).append(own)
+                    shares.setdefault(shares_key(series), []).append(own)
             for index, series in enumerate(document["series"]):
                 if series["role"] == "sum":
-                    every = shares.get(at_once(series), [])
+                    every = shares.get(shares_key(series), [])
                     if any(part != 1 for _, part in every):
                         left = sum(value * part for value, part in every)
                         found[check, index] = left / sum(value for value, _ in every)

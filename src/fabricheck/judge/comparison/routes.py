@@ -14,8 +14,9 @@ from fabricheck.node.overlay import Overlay, OverlayFile
 from fabricheck.node.paths import Pair
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.observed import node_of
+from fabricheck.results.rows import Check, Series
 from fabricheck.results.series import device_pair
-from fabricheck.results.table import Check, Series, link_class
+from fabricheck.results.table import link_class
 
 
 class Rerouted:
