@@ -214,6 +214,13 @@ def test_without_references_it_is_the_percentage_of_the_peak(h200_figures):
     assert {row["expected_is"] for row in figure.rows} == {"peak"}
 
 
+def test_the_legend_says_what_the_numbers_at_links_are_percent_of(mi250x, h200_figures):
+    slow = texts(drawing_of(mi250x, from0to6=37.6).svg)
+    assert sum(text.startswith("% of the reference bandwidth") for text in slow) == 2
+    of_peak = texts(h200_figures["node"].svg)
+    assert sum(text.startswith("% of the peak bandwidth") for text in of_peak) == 1
+
+
 def test_a_reference_without_a_limit_bounds_nothing(results_folder):
     values = {
         "local:host:judged": [9.0, 10.0, -0.05, None, "GB/s", "fail"],

@@ -39,9 +39,9 @@ _PEERS = (
 _OF_PEAK = (("E8", "write"), ("E8", "read"), ("E7", "engine"))
 
 STYLES: Mapping[State, Style] = {
-    "within": Style(PALETTE[0], "", "within the limits of its reference"),
-    "outside": Style(PALETTE[1], "7 4", "outside of the limits", "bold"),
-    "peak": Style("#555555", "", "no reference: percent of the theoretical peak"),
+    "within": Style(PALETTE[0], "", "% of the reference bandwidth, within its limits"),
+    "outside": Style(PALETTE[1], "7 4", "% of the reference bandwidth, beyond its limits", "bold"),
+    "peak": Style("#555555", "", "% of the peak bandwidth; there is no reference"),
     "missing": Style("#999999", "2 4", "not measured (? where it is short)"),
 }
 
