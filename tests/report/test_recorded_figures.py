@@ -7,13 +7,18 @@ from pathlib import Path
 
 import pytest
 
+from fabricheck import report
 from fabricheck.report.figure import WIDTH, Figure
-from fabricheck.report.figures import collectives, host, peers, placement, stream
+from fabricheck.report.figures import collectives, host, matrices, node, peers, placement, stream
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
 
 FOLDER = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
+TEMPLATES = Path(report.__file__).with_name("templates")
+
+#: A colour without hue.
+GREY = re.compile(r"#([0-9a-fA-F])\1\1|#([0-9a-fA-F]{2})\2\2")
 
 DRAWERS = (
     host.figures, peers.curves, placement.figures, stream.figures,
@@ -75,6 +80,24 @@ def test_drawings_fit_a_phone(figures: list[Figure]) -> None:
         assert len(figure.svg) < 60_000, figure.id
         letters = [float(size) for size in re.findall(r'font-size="([\d.]+)px"', figure.svg)]
         assert letters and min(letters) >= 10, figure.id
+
+
+def test_every_black_white_and_grey_of_a_drawing_has_a_colour_in_the_dark(observed, figures):
+    style = (TEMPLATES / "style.css").read_text(encoding="utf-8")
+    dark = style[style.index("prefers-color-scheme: dark") : style.index("box-sizing")]
+    of_node = node.figures(observed)
+    drawn = "".join(figure.svg for figure in [*figures, *of_node, *matrices.figures(observed)])
+    used = set(re.findall(r'(?:fill|stroke)="(black|white|#[0-9a-fA-F]+)"', drawn))
+    greys = {one for one in used if one in ("black", "white") or GREY.fullmatch(one)}
+    assert {"black", "white", "#000", "#e5e5e5", "#e3e3e3"} <= greys
+    # In the middle of the scale one is seen on white and on black.
+    assert {one for one in greys if f'="{one}"]' not in dark} <= {"#888", "#999999"}
+
+
+def test_the_numbers_in_cells_have_the_name_that_the_style_knows(observed) -> None:
+    figure = next(matrices.figures(observed))
+    assert "cells_marks" in figure.svg
+    assert "cells_marks" in (TEMPLATES / "style.css").read_text(encoding="utf-8")
 
 
 def test_nothing_gives_no_figure() -> None:

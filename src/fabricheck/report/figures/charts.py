@@ -407,7 +407,9 @@ def heat_map(
         )
         layers.append(frame.transform_filter("datum.missed"))
     ink = alt.condition("datum.dark", alt.value("white"), alt.value("black"))
-    text = chart.mark_text(fontSize=min(_TEXT, tall - 4)).encode(text="text:N", color=ink)
+    # The page's style knows them by this name: in the dark, their colours stay those of the cells.
+    numbers = chart.mark_text(fontSize=min(_TEXT, tall - 4)).properties(name="cells")
+    text = numbers.encode(text="text:N", color=ink)
     layers.append(text.transform_filter("datum.text"))
     return drawn(
         alt.layer(
