@@ -12,6 +12,7 @@ from fabricheck.core import show
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict.model import NodeVerdict
+from fabricheck.report import rerun
 from fabricheck.results import marking
 
 #: The file descriptor of standard error.
@@ -25,9 +26,7 @@ def sessions_of(verdicts: Iterable[NodeVerdict]) -> set[tuple[str, str]]:
 
 def command_line(verdict: NodeVerdict, checks: Iterable[str]) -> list[str]:
     """Return the command line that runs checks on the partition of a node."""
-    chosen = [part for check in dict.fromkeys(checks) for part in ("-n", f"^{check}$")]
-    system = [f"--system={verdict.partitions[0]}"] if verdict.partitions else []
-    return ["reframe", *system, "-c", "reframe_checks", "-r", *chosen]
+    return rerun.command_line(verdict.partitions[0] if verdict.partitions else "", checks)
 
 
 def measured(verdicts: Sequence[NodeVerdict]) -> str | None:
