@@ -168,7 +168,10 @@ def test_the_verdict_tells_the_diagnosis_before_the_failures(two_partitions, mon
         ("Measurements for it", "; ".join(supporting[:6]) + " and 2 more"),
         ("Measurements against it", "p2p_engine engine 4-5"),
         ("Causes", "throttled <hot>"),
-        ("To tell it from these", "reframe -c reframe_checks -r -n '^p2p_engine$'"),
+        (
+            "To tell it from these",
+            "reframe --system=local:host -c reframe_checks -r -n '^p2p_engine$'",
+        ),
     ]
     marks = [one["text"] for one in shown.all("title") if one["text"].startswith("degraded?: ")]
     assert len(marks) == 2

@@ -15,7 +15,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.text import count, printable
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.verdict.rules import FAILED
-from fabricheck.report import environment, experiments, findings
+from fabricheck.report import environment, experiments, findings, identity, ticket
 from fabricheck.report.contents import Contents
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 from fabricheck.results import archive
@@ -78,6 +78,9 @@ def render(found: Contents, at: Path | None = None) -> str:
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=experiments.sources,
         findings=findings,
+        identity=identity.identity,
+        ticket=ticket.ticket,
+        command=ticket.command,
         documents=documents(),
         most=MOST_AT_A_GLANCE,
         failed_statuses=FAILED,
