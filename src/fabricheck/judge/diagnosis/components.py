@@ -312,7 +312,8 @@ def _wirings(
     ]
     told = {place_of(difference) for differences in topologies for difference in differences}
     chosen = chosen_series(documents)
-    healthy = rates_of(chosen, Routes(node))
+    modelled = Routes(node)
+    healthy = rates_of(chosen, modelled)
     places = {key: number for number, key in enumerate(transfers)}
     for kind, ids, content in _contents(node, bool(told), concerned):
         component = Component(kind=kind, ids=ids)
@@ -325,7 +326,7 @@ def _wirings(
             continue  # the node could not run so
         logs = {
             places[key]: math.log(rate / healthy[key])
-            for key, rate in rates_of(chosen, Routes(other)).items()
+            for key, rate in rates_of(chosen, Routes(other), other_than=modelled).items()
             if key in places and healthy.get(key, 0.0) > 0 and 0 < rate < math.inf
         }
         logs = {number: log for number, log in logs.items() if abs(log) > _SAME}

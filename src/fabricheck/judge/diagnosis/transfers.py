@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
+from typing import Literal, NamedTuple
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
@@ -51,6 +52,9 @@ _PAGEABLE: tuple[ResourceKind, ...] = (
     "pageable copies from {0}",
     "pageable copies of all devices",
 )
+
+#: The end of a way that is in the NUMA domain of a device, whichever that is.
+_HOME = "domain of device"
 
 #: By resource, how many times a flow uses it.
 Flow = Mapping[Resource, int]
@@ -96,17 +100,29 @@ class Small:
         return self.start_us + series["bytes"] / gbs / 1e3
 
 
+class Way(NamedTuple):
+    """What a series says of the way of its transfer; where it goes on a node, its routes say.
+
+    by: which routes it takes; None where no route describes it, as for a collective. source,
+    destination: the places of its ends; None where they are unknown. device: the one that moves it.
+    """
+
+    by: Literal["by_engine", "by_kernel", "kernel", "links", "pageable", "migration"] | None
+    source: End | None
+    destination: End | None
+    device: int | None
+
+
 @dataclass(frozen=True)
 class Chosen:
     """The series of a document that show components: of each transfer that of the largest size.
 
-    at_once: by series what it has in common with those measured at the same time; its key if it was
-    measured alone.
+    at_once: the keys of those that were measured at the same time, without those of no route.
     """
 
-    document: ResultDocument
     series: Mapping[Key, Series]
-    at_once: Mapping[Key, Hashable]
+    ways: Mapping[Key, Way]
+    at_once: Sequence[Sequence[Key]]
 
 
 #: Simultaneous flows, and by series the numbers of those that it consists of.
@@ -130,38 +146,43 @@ class Routes:
         self._message = {
             (route["source"], route["destination"]): route for route in content["messages"]
         }
+        self._flows: dict[Way, tuple[Flow, ...]] = {}
 
-    def flows(self, series: Series, document: ResultDocument) -> tuple[Flow, ...]:
-        """Return the flows of one series; none if no route describes it, as for a collective."""
-        if series["unit"] != "GB/s":
-            return ()
-        if series["engine"] == "mpi":
-            pair = device_pair(series)
-            if len(pair) == 1 and series["direction"] == "one-way":
-                pair = [*pair, *pair]  # two ranks share the device
-            ends = [f"device{device}" for device in pair] if len(pair) == 2 else []
-            message = self._message.get((ends[0], ends[1])) if ends else None
-            by = "by_kernel" if document["environment"].get(ENV_ENGINES) == "0" else "by_engine"
-            return (Counter(message[by]),) if message else ()
-        source, destination = (self._place(series, end) for end in ("source", "destination"))
-        if source is None or destination is None:
-            return ()
-        if series["movement"] in ("page-migration", "prefetch") if "movement" in series else False:
-            return ({_of_device("page migration of {0}", series["device"]): 1},)
-        if series["engine"] == "kernel":
-            return self._by_kernel(series["device"], source, destination)
-        copy = self._copy.get((source, destination))
-        if copy is None:
-            return ()
-        pageable = "host-pageable" in (series["source"]["memory"], series["destination"]["memory"])
-        return (Counter(copy.get("pageable", copy["links"]) if pageable else copy["links"]),)
+    def flows(self, way: Way) -> tuple[Flow, ...]:
+        """Return the flows over one way; none if the node has no route for it."""
+        if way not in self._flows:
+            self._flows[way] = self._new_flows(way)
+        return self._flows[way]
 
-    def start_us(self, series: Series) -> float | None:
+    def _new_flows(self, way: Way) -> tuple[Flow, ...]:
+        if way.by is None or way.source is None or way.destination is None:
+            return ()
+        ends = self._name(way.source), self._name(way.destination)
+        if way.by == "migration":
+            return ({_of_device("page migration of {0}", way.device): 1},)
+        if way.by == "kernel":
+            return self._by_kernel(way.device, *ends)
+        if way.by in ("by_engine", "by_kernel"):
+            message = self._message.get(ends)
+            return (dict(Counter(message[way.by])),) if message else ()
+        copy = self._copy.get(ends)
+        return (dict(Counter(copy.get(way.by, copy["links"]))),) if copy else ()
+
+    def agree(self, other: Routes, way: Way) -> bool:
+        """Whether a transfer over a way passes the same as by other routes, and starts as soon."""
+        flows = self.flows(way)
+        return (
+            flows == other.flows(way)
+            and all(self.gbs[name] == other.gbs[name] for flow in flows for name in flow)
+            and self._start_us(way) == other._start_us(way)
+        )
+
+    def start_us(self, series: Series, way: Way) -> float | None:
         """Return the latency of a copy by the model; None for other series."""
         of_copy = series["operation"] in ("latency", "h2d-latency", "d2h-latency")
-        return self._start_us(series) if of_copy and series["engine"] != "mpi" else None
+        return self._start_us(way) if of_copy and series["engine"] != "mpi" else None
 
-    def small(self, series: Series) -> Small | None:
+    def small(self, series: Series, way: Way) -> Small | None:
         """Return what of the time of a small copy is its start; None for other series.
 
         A model without a simulation has no start: it alone then limits the copy.
@@ -169,12 +190,13 @@ class Routes:
         if kind_of_series(series) not in ("small_copy", "small_host_copy"):
             return None
         started = _started(series)
-        start_us = self._start_us(series)
+        start_us = self._start_us(way)
         return Small(started, start_us if self.stated else None) if started else None
 
-    def _start_us(self, series: Series) -> float | None:
-        source, destination = (self._place(series, end) for end in ("source", "destination"))
-        copy = self._copy.get((source, destination))
+    def _start_us(self, way: Way) -> float | None:
+        if way.source is None or way.destination is None:
+            return None
+        copy = self._copy.get((self._name(way.source), self._name(way.destination)))
         return float(copy["start_us"]) if copy else None
 
     def _by_kernel(self, device: int | None, source: str, destination: str) -> tuple[Flow, ...]:
@@ -183,19 +205,13 @@ class Routes:
         read, write = (self._kernel.get((device, place)) for place in (source, destination))
         if read is None or write is None:
             return ()
-        return (Counter([*read["read"], *write["write"]]),)
+        return (dict(Counter([*read["read"], *write["write"]])),)
 
-    def _place(self, series: Series, end: str) -> str | None:
-        """Return the place of one end of a transfer, by its name in the platform."""
-        place: Place = series["source"] if end == "source" else series["destination"]
-        if place["device"] is not None:
-            return f"device{place['device']}"
-        if place["numa_domain"] is not None:
-            return f"domain{place['numa_domain']}"
-        device = series["device"]
-        if device is None or place["memory"] in ("device", "peer"):
-            return None
-        return f"domain{self.node.devices[device].domain}"
+    def _name(self, end: End) -> str:
+        """Return the name of the end of a way in the platform."""
+        if end.what == _HOME:
+            return f"domain{self.node.devices[int(end.number)].domain}"
+        return str(end)
 
     def rates(self, flows: Sequence[Flow], slowed: Resource | None = None) -> list[float]:
         """Return the rates of simultaneous flows, in GB/s, by max-min fairness.
@@ -252,8 +268,9 @@ def transfers(
     found: dict[Key, Transfer] = {}
     for chosen in chosen_series(documents):
         if routes is not None:
-            for flows, numbers in _at_once(chosen, routes):
-                its = _of_flows(flows, numbers, chosen.series, routes)
+            for keys in chosen.at_once:
+                flows, numbers = _at_once(keys, chosen, routes)
+                its = _of_flows(flows, numbers, chosen, routes)
                 found |= {transfer.key: transfer for transfer in its}
         for key, series in chosen.series.items():
             if key not in found:
@@ -273,25 +290,81 @@ def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
     found = []
     for check, document in documents.items():
         largest = _largest(check, document)
-        together = {
-            key: shares_key(series) if series["role"] == "share" else key
+        ways = {key: _way(series, document) for key, series in largest.items()}
+        together = grouped(
+            (shares_key(series) if series["role"] == "share" else key, key)
             for key, series in largest.items()
-        }
-        found.append(Chosen(document, largest, together))
+            if ways[key].by is not None
+        )
+        found.append(Chosen(largest, ways, [*together.values()]))
     return found
 
 
-def rates_of(every: Iterable[Chosen], routes: Routes) -> dict[Key, float]:
-    """Return the rate of each series by the node model; for latencies the inverse, in 1/us."""
+def _way(series: Series, document: ResultDocument) -> Way:
+    """Return the way of the transfer of a series."""
+    if series["unit"] == "GB/s" and series["engine"] == "mpi":
+        return _way_of_message(series, document)
+    ends = _place(series, series["source"]), _place(series, series["destination"])
+    device = series["device"]
+    if series["unit"] != "GB/s" or None in ends:
+        return Way(None, *ends, device)
+    if series.get("movement") in ("page-migration", "prefetch"):
+        return Way("migration", *ends, device)
+    if series["engine"] == "kernel":
+        return Way("kernel", *ends, device)
+    if "host-pageable" in (series["source"]["memory"], series["destination"]["memory"]):
+        return Way("pageable", *ends, device)
+    return Way("links", *ends, device)
+
+
+def _way_of_message(series: Series, document: ResultDocument) -> Way:
+    pair = device_pair(series)
+    if len(pair) == 1 and series["direction"] == "one-way":
+        pair = [*pair, *pair]  # two ranks share the device
+    if len(pair) != 2:
+        return Way(None, None, None, series["device"])
+    ends = End("device", pair[0]), End("device", pair[1])
+    if document["environment"].get(ENV_ENGINES) == "0":
+        return Way("by_kernel", *ends, series["device"])
+    return Way("by_engine", *ends, series["device"])
+
+
+def _place(series: Series, place: Place) -> End | None:
+    """Return where one end of a transfer is."""
+    if place["device"] is not None:
+        return End("device", place["device"])
+    if place["numa_domain"] is not None:
+        return End("domain", place["numa_domain"])
+    if series["device"] is None or place["memory"] in ("device", "peer"):
+        return None
+    return End(_HOME, series["device"])
+
+
+def rates_of(
+    every: Sequence[Chosen], routes: Routes, other_than: Routes | None = None
+) -> dict[Key, float]:
+    """Return the rate of each series by the node model; for latencies the inverse, in 1/us.
+
+    :param other_than: only of the series whose ways are not those of these routes.
+    """
     found: dict[Key, float] = {}
+    changed = {way for chosen in every for way in chosen.ways.values()}
+    if other_than is not None:
+        changed = {way for way in changed if not routes.agree(other_than, way)}
     for chosen in every:
-        for flows, numbers in _at_once(chosen, routes):
+        ways = chosen.ways
+        for keys in chosen.at_once:
+            if changed.isdisjoint([ways[key] for key in keys]):
+                continue
+            flows, numbers = _at_once(keys, chosen, routes)
             rates = routes.rates(flows)
             for key, its in numbers.items():
                 slowest = min([rates[flow] for flow in its])
-                found[key] = _with_start(chosen.series[key], slowest, routes)
+                found[key] = _with_start(chosen.series[key], ways[key], slowest, routes)
         for key, series in chosen.series.items():
-            start_us = routes.start_us(series)
+            if ways[key] not in changed:
+                continue
+            start_us = routes.start_us(series, ways[key])
             if start_us is not None:
                 found[key] = 1 / start_us
     return found
@@ -394,42 +467,37 @@ def _started(series: Series) -> Resource | None:
     return None
 
 
-def _with_start(series: Series, gbs: float, routes: Routes) -> float:
+def _with_start(series: Series, way: Way, gbs: float, routes: Routes) -> float:
     """Return the rate of a series, that of a small copy with the time of its start."""
-    small = routes.small(series)
+    small = routes.small(series, way)
     total_us = None if small is None else small.total_us(series, gbs)
     return gbs if total_us is None else series["bytes"] / total_us / 1e3
 
 
-def _at_once(chosen: Chosen, routes: Routes) -> Iterable[_AtOnce]:
-    """Return the flows of series, grouped by simultaneous ones."""
-    sets: dict[Hashable, list[tuple[Key, tuple[Flow, ...]]]] = {}
-    for key, series in chosen.series.items():
-        flows = routes.flows(series, chosen.document)
-        if flows:
-            sets.setdefault(chosen.at_once[key], []).append((key, flows))
-    for members in sets.values():
-        simultaneous = [(key, flow) for key, flows in members for flow in flows]
-        numbers = grouped((key, number) for number, (key, _) in enumerate(simultaneous))
-        yield [flow for _, flow in simultaneous], numbers
+def _at_once(keys: Iterable[Key], chosen: Chosen, routes: Routes) -> _AtOnce:
+    """Return the flows of simultaneous series, without those for which the node has no route."""
+    simultaneous = [(key, flow) for key in keys for flow in routes.flows(chosen.ways[key])]
+    numbers = grouped((key, number) for number, (key, _) in enumerate(simultaneous))
+    return [flow for _, flow in simultaneous], numbers
 
 
 def _of_flows(
     flows: Sequence[Flow],
     numbers: Mapping[Key, Sequence[int]],
-    chosen: Mapping[Key, Series],
+    chosen: Chosen,
     routes: Routes,
 ) -> Iterable[Transfer]:
     """Yield the transfers of simultaneous flows."""
     healthy = routes.rates(flows)
     slowed: dict[Resource, list[float]] = {}
     at_once_of_device: list[tuple[Resource, float]] = []
-    pairs = [device_pair(chosen[key]) for key in numbers if several_at_once(chosen[key])]
+    every = [chosen.series[key] for key in numbers]
+    pairs = [device_pair(series) for series in every if several_at_once(series)]
     known = 0 < sum(healthy) < math.inf
     if known and len(pairs) == len(numbers) and all(len(pair) == 2 for pair in pairs):
         at_once_of_device = [*_of_one_device(pairs, flows, routes)]
     for key, its in numbers.items():
-        series = chosen[key]
+        series = chosen.series[key]
         # A transfer in both directions ends with the slower one.
         gbs = min(healthy[flow] for flow in its)
         passes: dict[Resource, float] = {}
@@ -443,7 +511,7 @@ def _of_flows(
                 slower = min(rates[flow] for flow in its)
                 if slower < 0.999 * gbs:
                     passes[name] = max(0.0, math.log(slower / gbs) - math.log(_SLOWED))
-        small, share = routes.small(series), dict[Resource, float]()
+        small, share = routes.small(series, chosen.ways[key]), dict[Resource, float]()
         if small is not None:
             share, gbs = _of_small(passes, small, series, gbs)
         if at_once_of_device:
