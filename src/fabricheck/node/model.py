@@ -296,8 +296,16 @@ class NodeModel:
 
     def link_class(self, source: int, destination: int) -> LinkClass:
         """Return the link class of a pair: the links and the hops of its widest path."""
-        path = self.widest_path(source, destination)
-        return paths.link_class(self.link_counts, path, switched=self.switch is not None)
+        self._pair(source, destination)
+        return self._link_classes[source, destination]
+
+    @cached_property
+    def _link_classes(self) -> Mapping[Pair, LinkClass]:
+        """The link class by ordered pair: each series of a result asks for one."""
+        return {
+            pair: paths.link_class(self.link_counts, path, switched=self.switch is not None)
+            for pair, path in self._widest_paths.items()
+        }
 
     def path_peak_gbs(self, path: Path) -> float:
         """Return the theoretical peak of a path, its narrowest hop's, in GB/s per direction."""

@@ -186,6 +186,7 @@ class Search:
             transfer.log - about[g] for transfer, g in zip(evidence, self._group, strict=True)
         ]
         self._healthy = [transfer.variance for transfer in evidence]
+        self._weight = [1 / variance for variance in self._healthy]
         self._candidates = list(candidates)
         members = grouped((group, number) for number, group in enumerate(self._group))
         self._members = [members[group] for group in range(len(known))]
@@ -358,7 +359,7 @@ class Search:
         sum_of_weights = first = second = 0.0
         for number in self._members[group]:
             shift = shifts.get(number, 0.0)
-            weight = 1 / self._variance(number, shift)
+            weight = 1 / self._variance(number, shift) if shift else self._weight[number]
             distance = self._distance[number] - shift
             sum_of_weights += weight
             first += weight * distance
@@ -386,20 +387,20 @@ class Search:
 
         It is the cost if the component explained perfectly all that it touches.
         """
-        left: dict[int, _Sums] = {}
-        for touch in touched:
-            group = self._group[touch.number]
-            shift = base.get(touch.number, 0.0)
-            weight = 1 / self._variance(touch.number, shift)
-            distance = self._distance[touch.number] - shift
-            its = left.get(group, sums[group])
-            left[group] = _Sums(
-                its.weight - weight,
-                its.first - weight * distance,
-                its.second - weight * distance * distance,
-            )
+        left: dict[int, list[float]] = {}
+        for number, _, _ in touched:
+            group = self._group[number]
+            shift = base.get(number, 0.0)
+            weight = 1 / self._variance(number, shift) if shift else self._weight[number]
+            distance = self._distance[number] - shift
+            its = left.get(group)
+            if its is None:
+                its = left[group] = [*sums[group]]
+            its[0] -= weight
+            its[1] -= weight * distance
+            its[2] -= weight * distance * distance
         return sum(
-            its.cost(self._known[group]) - sums[group].cost(self._known[group])
+            _Sums(*its).cost(self._known[group]) - sums[group].cost(self._known[group])
             for group, its in left.items()
         )
 
@@ -413,7 +414,7 @@ class Search:
         """Return the cost of one more component relative to a base."""
         changes: dict[int, list[float]] = {}
         cost, error = 0.0, MODEL_ERROR**2
-        healthy, distances = self._healthy, self._distance
+        healthy, weights, distances = self._healthy, self._weight, self._distance
         for number, slack, share in touched:
             shift = log + slack
             if shift >= 0:
@@ -425,7 +426,7 @@ class Search:
                 continue
             # Shift and variance are inlined: a diagnosis spends most of its time here.
             after = 1 / (healthy[number] + error * (shift / (1 - shift)) ** 2)
-            before = 1 / (self._variance(number, old) if old else healthy[number])
+            before = 1 / self._variance(number, old) if old else weights[number]
             was, now = distances[number] - old, distances[number] - shift
             group = self._group[number]
             its = changes.get(group)
