@@ -19,13 +19,12 @@ from fabricheck.judge.diagnosis.components import Candidate, candidates, passes
 from fabricheck.judge.diagnosis.diagnose import Miss, Session, diagnose
 from fabricheck.judge.diagnosis.model import Component, Diagnosis
 from fabricheck.judge.diagnosis.transfers import (
-    Key,
     Routes,
     Transfer,
-    chosen_series,
     rates_of,
     transfers,
 )
+from fabricheck.judge.diagnosis.ways import Key, chosen_series
 from fabricheck.node import NodeModel, load
 from fabricheck.references import rules
 from fabricheck.results.rows import Check, Metric

@@ -18,12 +18,11 @@ from fabricheck.core.vocabulary import COLLECTIVES
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
 from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST, Candidate, Touch
 from fabricheck.judge.diagnosis.transfers import (
-    Key,
     Routes,
     Transfer,
-    chosen_series,
     rates_of,
 )
+from fabricheck.judge.diagnosis.ways import Key, chosen_series
 from fabricheck.node import NodeModel
 from fabricheck.node.overlaid import apply_overlay
 from fabricheck.node.overlay import Overlay, OverlayFile

@@ -29,13 +29,12 @@ from fabricheck.judge.diagnosis.search import (
     Search,
 )
 from fabricheck.judge.diagnosis.transfers import (
-    Key,
     Routes,
     Transfer,
     by_level,
-    is_in_turn,
     transfers,
 )
+from fabricheck.judge.diagnosis.ways import Key, is_in_turn
 from fabricheck.node import NodeModel
 from fabricheck.references import rules
 from fabricheck.references.rules import TransferKind

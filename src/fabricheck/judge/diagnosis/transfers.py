@@ -13,22 +13,18 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from typing import Literal, NamedTuple
 
 from fabricheck.core.grouping import grouped
-from fabricheck.core.vocabulary import COMPUTE, ENV_ENGINES
+from fabricheck.judge.diagnosis.ways import HOME, Chosen, Key, Way, chosen_series
 from fabricheck.node import LinkClass, NodeModel
 from fabricheck.node.platform import End, Resource, ResourceKind, routes
 from fabricheck.references.rules import TransferKind
-from fabricheck.results.model import Place, ResultDocument, Series
+from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.series import (
-    BETWEEN_NODES,
     device_pair,
-    kernel_variant,
     kind_of_series,
     series_key,
     several_at_once,
-    shares_key,
 )
 
 #: A resource is slowed to this fraction of its bandwidth to see which transfers it can limit.
@@ -53,14 +49,8 @@ _PAGEABLE: tuple[ResourceKind, ...] = (
     "pageable copies of all devices",
 )
 
-#: The end of a way that is in the NUMA domain of a device, whichever that is.
-_HOME = "domain of device"
-
 #: By resource, how many times a flow uses it.
 Flow = Mapping[Resource, int]
-
-#: A series: its check, and its index in the document.
-Key = tuple[str, int]
 
 
 @dataclass(frozen=True)
@@ -98,31 +88,6 @@ class Small:
         if self.start_us is None:
             return None
         return self.start_us + series["bytes"] / gbs / 1e3
-
-
-class Way(NamedTuple):
-    """What a series says of the way of its transfer; where it goes on a node, its routes say.
-
-    by: which routes it takes; None where no route describes it, as for a collective. source,
-    destination: the places of its ends; None where they are unknown. device: the one that moves it.
-    """
-
-    by: Literal["by_engine", "by_kernel", "kernel", "links", "pageable", "migration"] | None
-    source: End | None
-    destination: End | None
-    device: int | None
-
-
-@dataclass(frozen=True)
-class Chosen:
-    """The series of a document that show components: of each transfer that of the largest size.
-
-    at_once: the keys of those that were measured at the same time, without those of no route.
-    """
-
-    series: Mapping[Key, Series]
-    ways: Mapping[Key, Way]
-    at_once: Sequence[Sequence[Key]]
 
 
 #: Simultaneous flows, and by series the numbers of those that it consists of.
@@ -209,7 +174,7 @@ class Routes:
 
     def _name(self, end: End) -> str:
         """Return the name of the end of a way in the platform."""
-        if end.what == _HOME:
+        if end.what == HOME:
             return f"domain{self.node.devices[int(end.number)].domain}"
         return str(end)
 
@@ -282,64 +247,6 @@ def transfers(
     return found
 
 
-def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
-    """Return the series of each document that show components.
-
-    :param documents: by check.
-    """
-    found = []
-    for check, document in documents.items():
-        largest = _largest(check, document)
-        ways = {key: _way(series, document) for key, series in largest.items()}
-        together = grouped(
-            (shares_key(series) if series["role"] == "share" else key, key)
-            for key, series in largest.items()
-            if ways[key].by is not None
-        )
-        found.append(Chosen(largest, ways, [*together.values()]))
-    return found
-
-
-def _way(series: Series, document: ResultDocument) -> Way:
-    """Return the way of the transfer of a series."""
-    if series["unit"] == "GB/s" and series["engine"] == "mpi":
-        return _way_of_message(series, document)
-    ends = _place(series, series["source"]), _place(series, series["destination"])
-    device = series["device"]
-    if series["unit"] != "GB/s" or None in ends:
-        return Way(None, *ends, device)
-    if series.get("movement") in ("page-migration", "prefetch"):
-        return Way("migration", *ends, device)
-    if series["engine"] == "kernel":
-        return Way("kernel", *ends, device)
-    if "host-pageable" in (series["source"]["memory"], series["destination"]["memory"]):
-        return Way("pageable", *ends, device)
-    return Way("links", *ends, device)
-
-
-def _way_of_message(series: Series, document: ResultDocument) -> Way:
-    pair = device_pair(series)
-    if len(pair) == 1 and series["direction"] == "one-way":
-        pair = [*pair, *pair]  # two ranks share the device
-    if len(pair) != 2:
-        return Way(None, None, None, series["device"])
-    ends = End("device", pair[0]), End("device", pair[1])
-    if document["environment"].get(ENV_ENGINES) == "0":
-        return Way("by_kernel", *ends, series["device"])
-    return Way("by_engine", *ends, series["device"])
-
-
-def _place(series: Series, place: Place) -> End | None:
-    """Return where one end of a transfer is."""
-    if place["device"] is not None:
-        return End("device", place["device"])
-    if place["numa_domain"] is not None:
-        return End("domain", place["numa_domain"])
-    if series["device"] is None or place["memory"] in ("device", "peer"):
-        return None
-    return End(_HOME, series["device"])
-
-
 def rates_of(
     every: Sequence[Chosen], routes: Routes, other_than: Routes | None = None
 ) -> dict[Key, float]:
@@ -368,43 +275,6 @@ def rates_of(
             if start_us is not None:
                 found[key] = 1 / start_us
     return found
-
-
-def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
-    """Return the series of the largest size of each transfer, without sums and variants.
-
-    Those between nodes show no component of one node.
-    """
-    found: dict[Hashable, tuple[int, Series]] = {}
-    for index, series in enumerate(document["series"]):
-        if (
-            is_in_turn(series)
-            # It consists of others, or one of its parts has no route: a kernel that computes.
-            or series["role"] in ("sum", "beside")
-            or series["operation"] == COMPUTE
-            # Few blocks do not fill a path, so they do not show how fast it is.
-            or kernel_variant(series)
-            or series["experiment"] == BETWEEN_NODES
-            or series["median"] <= 0
-            or not series["samples"]
-        ):
-            continue
-        ends = (series["source"], series["destination"])
-        same = (
-            series_key(series), series["device"], tuple(series["device_set"]),
-            tuple(series.get("ranks") or ()), series["block_size"],
-            *((end["memory"], end["device"], end["numa_domain"]) for end in ends),
-            # Each size of small copies, whose rate depends on it.
-            series["bytes"] if kind_of_series(series).startswith("small_") else None,
-        )  # fmt: skip
-        if same not in found or found[same][1]["bytes"] < series["bytes"]:
-            found[same] = (index, series)
-    return {(check, index): series for index, series in found.values()}
-
-
-def is_in_turn(series: Series) -> bool:
-    """Whether both directions of a copy are measured one after the other."""
-    return series["operation"] == "there-and-back"
 
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:
