@@ -21,7 +21,7 @@ from reframe.core import runtime
 from reframe.core.logging import LoggerAdapter
 from reframe.frontend import cli
 
-from fabricheck.references.entries import said
+from fabricheck.references.entries import formatted
 from fabricheck.references.stated import References
 from fabricheck.rfm import gitlab, node_lock
 from fabricheck.site import partitions, sites
@@ -134,7 +134,9 @@ class Suite:
             lines.append(f"{check}:\n")
             for key, entries in found.tables[check].items():
                 lines.append(f"  {key}:\n")
-                lines += [f"    {metric}: {said(entry)}\n" for metric, entry in entries.items()]
+                lines += [
+                    f"    {metric}: {formatted(entry)}\n" for metric, entry in entries.items()
+                ]
         file.write_text("".join(lines))
         return file
 

@@ -104,7 +104,7 @@ def main() -> int:
         run.run()
         took = time.monotonic() - began
         after = resource.getrusage(resource.RUSAGE_SELF)
-        ended = sum(one.said is None for one in run.nodes.nodes.values())
+        ended = sum(one.how_ended is None for one in run.nodes.nodes.values())
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     print(
         f"{nodes} nodes, {dead} dead: {took:.0f} s; the driver {cpu:.1f} s of processor time, "

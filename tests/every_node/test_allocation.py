@@ -47,7 +47,7 @@ def test_nodes_are_those_the_job_began_with(slurm):
     found = session.find_allocation(None, INSIDE)
     assert (found.job, list(found.nodes)) == ("7", ["node1", "node2", "node3", "node4"])
     assert found.ends.isoformat() == "2026-11-22T07:56:13"
-    assert {name: one.said for name, one in found.nodes.items()} == {
+    assert {name: one.how_ended for name, one in found.nodes.items()} == {
         "node1": None,
         # Slurm goes on with a job on a node that is drained.
         "node2": None,
@@ -160,7 +160,7 @@ def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypa
 def test_a_node_that_is_down_is_known_by_any_suffix(slurm, monkeypatch, state):
     monkeypatch.setitem(globals(), "NODES", NODES.replace("DOWN*+DRAIN", state))
     slurm()
-    said = session.find_allocation("node3", INSIDE).nodes["node3"].said
+    said = session.find_allocation("node3", INSIDE).nodes["node3"].how_ended
     assert said == f"node3 was {state} (Not responding), so nothing was started on it."
 
 

@@ -73,7 +73,9 @@ class Run:
         for name, what in does.items():
             (self.folder / f"{name}.does").write_text(what)
             nodes[name] = RequestedNode(results=name, state="ALLOCATED")
-        nodes |= {name: RequestedNode(results=name, said=said) for name, said in requested.items()}
+        nodes |= {
+            name: RequestedNode(results=name, how_ended=text) for name, text in requested.items()
+        }
         ends = None
         if left_s is not None:
             ends = requested_nodes.now() + timedelta(seconds=left_s + driver.KEPT_S)
@@ -112,7 +114,7 @@ def test_each_node_ends_for_itself_and_is_noted(a_run):
     assert (requested.job, requested.chosen) == ("7", ("-t", "smoke"))
     assert run.run() is None
     nodes = a_run.file().nodes
-    assert [(one.status, one.said) for one in nodes.values()] == [
+    assert [(one.status, one.how_ended) for one in nodes.values()] == [
         (0, None),
         (1, None),
         # srun ended with 0.
@@ -125,8 +127,8 @@ def test_each_node_ends_for_itself_and_is_noted(a_run):
     assert {line.rpartition(" (")[0] for line in a_run.said[1:3]} <= {
         "node1: ended well",
         "node2: ended with exit status 1",
-        nodes["node3"].said.rstrip("."),
-        nodes["node4"].said.rstrip("."),
+        nodes["node3"].how_ended.rstrip("."),
+        nodes["node4"].how_ended.rstrip("."),
     }
     assert [line.rpartition(" (")[2] for line in a_run.said[1:]] == [
         f"{n} of 4)" for n in range(1, 5)
@@ -154,8 +156,8 @@ def test_what_hangs_is_asked_to_end_and_the_others_have_ended(a_run):
     run = a_run.driver({"node1": GOOD, "node2": HANGS}, minutes=0.005)
     run.run()
     nodes = a_run.file().nodes
-    assert nodes["node1"].said is None
-    assert nodes["node2"].said == "node2 did not end within 0.005 minutes and was stopped."
+    assert nodes["node1"].how_ended is None
+    assert nodes["node2"].how_ended == "node2 did not end within 0.005 minutes and was stopped."
     assert nodes["node2"].status is None and nodes["node2"].ended is not None
     # Asked first; then all of the node's steps but the one of before, and again what was left.
     assert a_run.cancelled() == ["--signal=TERM 7.2", "7.2 7.3", "7.2 7.3"]
@@ -166,7 +168,7 @@ def test_an_srun_that_does_not_end_is_killed(a_run):
     began = time.monotonic()
     run.run()
     assert 0.9 <= time.monotonic() - began < 30
-    assert a_run.file().nodes["node1"].said.endswith("and was stopped.")
+    assert a_run.file().nodes["node1"].how_ended.endswith("and was stopped.")
 
 
 def test_all_is_stopped_before_the_job_ends(a_run):
@@ -174,7 +176,7 @@ def test_all_is_stopped_before_the_job_ends(a_run):
     # It never begins, so that the other would wait for a minute.
     (a_run.folder / "node1.does").write_text(HANGS.removeprefix(BEGINS))
     run.run()
-    assert [one.said for one in a_run.file().nodes.values()] == [
+    assert [one.how_ended for one in a_run.file().nodes.values()] == [
         "node1 did not end until 60 s before the end of the job's time and was stopped.",
         "node2 was not started until 60 s before the end of the job's time.",
     ]
@@ -274,7 +276,7 @@ def test_staged_sessions_read_an_archive_that_is_there_meanwhile(a_run, monkeypa
     )
     options = a_run.started("node1")
     assert f" sh  {run.folder}/staged.tar.gz reframe -r" in options.replace("\n", " ")
-    assert a_run.file().nodes["node1"].said is None
+    assert a_run.file().nodes["node1"].how_ended is None
     assert not (run.folder / "staged.tar.gz").exists()
 
 
@@ -287,7 +289,7 @@ def test_a_signal_stops_all_and_is_noted(a_run, number):
     assert run.run() == number
     timer.join()
     name = signal.Signals(number).name
-    assert [one.said for one in a_run.file().nodes.values()] == [
+    assert [one.how_ended for one in a_run.file().nodes.values()] == [
         f"node1 was stopped because {name} ended the run.",
         f"node2 was not started because {name} ended the run.",
     ]
@@ -299,8 +301,8 @@ def test_a_second_run_of_a_job_has_a_folder_of_its_own(a_run):
     second = a_run.driver({"node1": HANGS}, minutes=0.005)
     second.run()
     assert second.folder.name == "7-2"
-    assert a_run.file("7-2").nodes["node1"].said is not None
-    assert a_run.file("7").nodes["node1"].said is None
+    assert a_run.file("7-2").nodes["node1"].how_ended is not None
+    assert a_run.file("7").nodes["node1"].how_ended is None
 
 
 def test_sessions_go_on_when_the_file_of_nodes_can_not_be_written(a_run, monkeypatch):
@@ -324,7 +326,7 @@ def test_a_node_without_srun_does_not_end_the_run(a_run, monkeypatch):
     (a_run.bin / "srun").unlink()
     monkeypatch.setenv("PATH", str(a_run.bin))
     run.run()
-    said = a_run.file().nodes["node1"].said
+    said = a_run.file().nodes["node1"].how_ended
     assert said.startswith("node1: the session cannot be started (") and "srun" in said
 
 
@@ -347,6 +349,6 @@ def test_last_words_are_short_and_printable(a_run):
     words = "x" * 400
     run = a_run.driver({"node1": f"printf '\\033[31m{words}\\n\\n'\n"})
     run.run()
-    said = a_run.file().nodes["node1"].said
+    said = a_run.file().nodes["node1"].how_ended
     assert "\\x1b[31mxxx" in said and len(said) < 360
     assert session.LOG in {path.name for path in (run.folder / "node1").iterdir()}

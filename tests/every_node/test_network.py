@@ -26,7 +26,7 @@ PARTITION = {
 
 def job(folder, **said):
     """Return the requested nodes of a job, each with why it was stopped or None, in its folder."""
-    nodes = {name: RequestedNode(results=name, said=one) for name, one in said.items()}
+    nodes = {name: RequestedNode(results=name, how_ended=one) for name, one in said.items()}
     requested = RequestedNodes(partition=None, started=now(), job="7", nodes=nodes)
     requested_nodes.write(folder / requested_nodes.NAME, requested)
     return requested
@@ -118,7 +118,7 @@ def test_its_steps_are_of_the_nodes_that_answered(tmp_path, monkeypatch):
     folder = tmp_path / "network"
     assert (folder / "session.log").read_text() == f"node[1,3]  {folder}\n"
     found = recorded(tmp_path)
-    assert (found.results, found.status, found.said) == ("network", 3, None)
+    assert (found.results, found.status, found.how_ended) == ("network", 3, None)
 
 
 def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
@@ -130,7 +130,7 @@ def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
     assert time.monotonic() - began < 30
     found = recorded(tmp_path)
     sentence = "The session of the network was stopped because its time had passed."
-    assert (found.status, found.said) == (None, sentence)
+    assert (found.status, found.how_ended) == (None, sentence)
     assert said[-1] == sentence
 
 
@@ -138,6 +138,6 @@ def test_a_signal_ends_it_and_is_returned(tmp_path):
     requested = job(tmp_path, node1=None, node2=None)
     command = ["sh", "-c", f"kill -TERM {os.getpid()}; exec sleep 60"]
     assert driver.measure_network(tmp_path, requested, command, None, print) == 15
-    assert recorded(tmp_path).said == (
+    assert recorded(tmp_path).how_ended == (
         "The session of the network was stopped because SIGTERM ended the run."
     )

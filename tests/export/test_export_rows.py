@@ -254,7 +254,7 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
         host = factories.document()["host"] | {"scheduler_node": node}
         content = factories.document(host=host)
         factories.write(factories.case_folder(job / node, "stream_local") / "result.json", content)
-    hung = {"results": "node3", "said": "It did not answer in 600 s"}
+    hung = {"results": "node3", "how_ended": "It did not answer in 600 s"}
     requested(job, None, node1={"results": "node1"}, node2={"results": "node2"}, node3=hung)
     found, _ = rows(job)
     assert [row["node"] for row in of("check", found)] == ["node1", "node2"]

@@ -381,7 +381,7 @@ def _slurm() -> Iterator[Reader]:
         values: dict[Any, Any] = {"job": found.job, "ends": found.ends}
         values |= {name: one.state for name, one in found.nodes.items()}
         values["taken"] = nodelists.folded(
-            name for name, one in found.nodes.items() if "taken out" in (one.said or "")
+            name for name, one in found.nodes.items() if "taken out" in (one.how_ended or "")
         )
         return values
 
@@ -532,7 +532,7 @@ def _files_of_json() -> Iterator[Reader]:
             "node1": {"results": "node1", "state": "IDLE", "ended": "2026-01-02T04:04:05+00:00",
                       "status": 0},
             "node2": {"results": "node2", "state": "DOWN+DRAIN", "because": "fan 3 is broken",
-                      "said": "node2 was DOWN+DRAIN, so nothing was started on it."},
+                      "how_ended": "node2 was DOWN+DRAIN, so nothing was started on it."},
             "node3": {"results": "node3", "state": "IDLE", "ended": None, "status": None},
         },
     }  # fmt: skip

@@ -39,6 +39,15 @@ def test_a_cut_or_other_file_is_a_sentence(tmp_path, text, sentence):
     assert str(error.value).startswith(f"{file}: {sentence}")
 
 
+def test_an_older_file_has_another_key_for_how_a_node_ended(tmp_path):
+    file = tmp_path / requested_nodes.NAME
+    file.write_text(
+        '{"partition": null, "started": "2026-11-22T07:00:00+00:00", '
+        '"nodes": {"node1": {"said": "node1 was stopped."}}}'
+    )
+    assert requested_nodes.read(file).nodes["node1"].how_ended == "node1 was stopped."
+
+
 def test_a_key_that_stands_twice_is_refused(tmp_path):
     """Of two equal keys a parser takes the last: a status would be another node's."""
     file = tmp_path / requested_nodes.NAME

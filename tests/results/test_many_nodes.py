@@ -278,7 +278,7 @@ def test_the_nodes_of_jobs_in_several_results_folders_are_rows(tmp_path):
                 partition=None, started=requested_nodes.now(), nodes=requested
             ),
         )
-    found = read([str(tmp_path / "a"), str(tmp_path / "b")], every=True)
+    found = read([str(tmp_path / "a"), str(tmp_path / "b")], all_sessions=True)
     assert [(row.node, row.result) for row in found.nodes] == [
         (name, "lost") for name in ("a1", "a2", "b1", "b2")
     ]

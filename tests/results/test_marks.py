@@ -153,7 +153,7 @@ def test_a_job_over_many_nodes_has_a_mark_too(after_a_pass):
 
 
 def test_what_left_nothing_has_no_part_in_all_sessions(after_a_pass):
-    every = read([str(after_a_pass)], every=True)
+    every = read([str(after_a_pass)], all_sessions=True)
     assert [source.name for source in every.sources] == ["run-0"]
     assert not every.problems
 

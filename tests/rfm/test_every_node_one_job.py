@@ -181,7 +181,7 @@ def test_the_file_says_how_each_node_ended(ended):
     nodes = ended.requested.nodes
     assert tuple(nodes) == NODES
     assert ended.requested.job == ended.folder.name
-    assert {node: (one.status, one.said) for node, one in nodes.items()} == {
+    assert {node: (one.status, one.how_ended) for node, one in nodes.items()} == {
         "node1": (0, None),
         "node2": (1, None),
         "node3": (None, f"node3 did not end within {MINUTES} minutes and was stopped."),
@@ -189,12 +189,12 @@ def test_the_file_says_how_each_node_ended(ended):
             None,
             "node4 ended without a run report: srun: error: Node failure on node4.",
         ),
-        "node5": (None, nodes["node5"].said),
+        "node5": (None, nodes["node5"].how_ended),
     }
     assert re.fullmatch(
         r"node5 was DOWN\S* \(fan 3 is broken\) and removed from the job, so nothing was started "
         r"on it\.",
-        nodes["node5"].said,
+        nodes["node5"].how_ended,
     )
     assert not (ended.folder / "node5").exists()
 

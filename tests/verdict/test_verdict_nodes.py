@@ -200,15 +200,15 @@ def test_a_session_that_failed_without_a_check_that_did_is_no_pass(tmp_path):
         results = made.write(tmp_path / str(number), [(case, factories.document())])
         found = made.judge(asked_of(results, status=status))["node1"]
         assert made.rules(found) == rules
-    slow = RequestedNode(said="node1 did not end within 9 minutes and was stopped.")
-    found = made.judge(asked_of(results, said=slow.said))["node1"]
-    assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.said]
+    slow = RequestedNode(how_ended="node1 did not end within 9 minutes and was stopped.")
+    found = made.judge(asked_of(results, how_ended=slow.how_ended))["node1"]
+    assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.how_ended]
 
 
 def test_what_ended_all_of_a_node_is_told_before_each_check(tmp_path):
     cut = {"result": "abort", "fail_reason": "aborted due to ForceExitError"}
     results = made.write(tmp_path, [(made.good() | cut, None)])
-    found = made.judge(asked_of(results, said="node1 was stopped."))["node1"]
+    found = made.judge(asked_of(results, how_ended="node1 was stopped."))["node1"]
     assert [one.rule for one in found.reasons] == ["session", "cancelled"]
     assert found.reasons[1].sentence.endswith("a signal ended it.")
 

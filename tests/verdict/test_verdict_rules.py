@@ -357,7 +357,7 @@ def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     job = tmp_path / "every-node" / "17"
     requested = {
         "node1": RequestedNode(results="node1"),
-        "node2": RequestedNode(results="node2", said="node2 was stopped after 600 s."),
+        "node2": RequestedNode(results="node2", how_ended="node2 was stopped after 600 s."),
         "node3": RequestedNode(state="DOWN", because="no power"),
         "node4": RequestedNode(results="node4"),
     }

@@ -100,7 +100,7 @@ def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
         made.write(job / node, [(made.good(node=node), factories.document())])
     said = "The session of the network was stopped because its time had passed."
     nodes = {name: RequestedNode(results=name) for name in ("node1", "node2")}
-    network = RequestedNode(results="network", said=said)
+    network = RequestedNode(results="network", how_ended=said)
     write(
         job / "nodes.json",
         RequestedNodes(partition=None, started=now(), nodes=nodes, network=network),

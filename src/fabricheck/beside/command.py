@@ -62,12 +62,12 @@ def rounds_command(
     }
     tools = {tool: path for tool, path in given.items() if path is not None}
     try:
-        found = rounds.record(folder, programs, tools, number, limit_s, output.note)
+        manifest = rounds.record(folder, programs, tools, number, limit_s, output.note)
     except rounds.NotKept as error:
         output.say(*(failure.sentence for failure in error.failures))
         raise
-    output.say(*(failure.sentence for failure in found.failures))
-    raise typer.Exit(rounds.exit_code(found))
+    output.say(*(failure.sentence for failure in manifest.failures))
+    raise typer.Exit(rounds.exit_code(manifest))
 
 
 @commands.command("beside table")

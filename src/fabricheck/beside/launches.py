@@ -152,15 +152,15 @@ def _one_to_all(executor: str) -> Launch:
     )
 
 
-def _with_host(found: PlacedValues) -> PlacedValues:
+def _with_host(printed: PlacedValues) -> PlacedValues:
     """Return the values, with the best of all NUMA domains of the host at the place `HOST`."""
     best: dict[tuple[str | int, ...], float] = {}
-    for place, value in found.values.items():
+    for place, value in printed.values.items():
         # Copies within the host have it twice.
         host = tuple(HOST if str(part).startswith("CPU ") else part for part in place)
         if host.count(HOST) == 1:
             best[host] = max(value, best.get(host, 0.0))
-    return replace(found, values={**found.values, **best})
+    return replace(printed, values={**printed.values, **best})
 
 
 #: The tools by the name of their option, in the order of the table's columns. A new tool needs a
@@ -297,7 +297,7 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
     all_pairs = ",".join(f"{a}-{b}" for a in range(devices) for b in range(devices) if a != b)
-    found = [
+    launches = [
         # BabelStream's block, too; on an H100 it moves 0.8 % more than one of 256 threads.
         ("stream", "stream", f"--devices 0 --kernels copy --block-sizes 1024 {options}"),
         ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {options}"),
@@ -311,7 +311,7 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
     if devices > 1:
         both = "engine,read,write,engine-both,read-both,write-both,latency,latency-host"
         group = "--operations engine,read,write"
-        found += [
+        launches += [
             ("p2p", "p2p", f"--pairs 0-1 --operations {both} {options}"),
             ("p2p-to-all", "p2p", f"--together {from_one} {group} {options}"),
             ("p2p-to-one", "p2p", f"--together {to_one} {group} {options}"),
@@ -324,7 +324,7 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
         ]
     return [
         Command(name, None, programs / program, arguments, _LIMIT_S)
-        for name, program, arguments in found
+        for name, program, arguments in launches
         if name in needed
     ]
 

@@ -71,10 +71,10 @@ def record(
     _require(programs, tools)
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        found = list(folder.iterdir())
+        entries = list(folder.iterdir())
     except OSError as error:
         raise NotFoundError(f"{folder} cannot be created or read ({error.strerror}).") from None
-    if found:
+    if entries:
         raise UsageError(f"{folder} is not empty, and recorded rounds are never overwritten.")
     run, end = None, None
     try:
@@ -188,13 +188,13 @@ class _Rounds:
         for number in range(1, rounds + 1):
             ordered = launches.order(self.commands, number)
             for position, command in enumerate(ordered, 1):
-                said = f"[round {number}/{rounds}, {position}/{len(ordered)}] {command.name}"
+                launched = f"[round {number}/{rounds}, {position}/{len(ordered)}] {command.name}"
                 launch = self._launch(replace(command, round=number))
                 # A signal from here on finds this launch in the manifest.
                 with signals.held():
                     self._keep(launch)
                 how = launch.failure.sentence if launch.failure else "good"
-                self.say(f"{said}: {how} ({launch.seconds:.1f} s)")
+                self.say(f"{launched}: {how} ({launch.seconds:.1f} s)")
                 if launch.interrupted:
                     return
 
@@ -274,9 +274,9 @@ class _Rounds:
         if command.tool is None:
             OurOutput(output, command.name).check(self.manifest.devices, self.manifest.runtime)
             return
-        found = read_printed(output, command.tool, command.name, self.manifest.devices)
-        if found.version is not None:
-            self.manifest.versions[TOOLS[command.tool].title] = found.version
+        printed = read_printed(output, command.tool, command.name, self.manifest.devices)
+        if printed.version is not None:
+            self.manifest.versions[TOOLS[command.tool].title] = printed.version
 
     def _keep(self, launch: LaunchRecord) -> None:
         self.manifest.launches.append(launch)

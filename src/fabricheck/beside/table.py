@@ -109,13 +109,13 @@ class Manifest(StrictModel, frozen=False):
     def missing(self) -> dict[int, tuple[str, ...]]:
         """Return by round the launches that did not finish, in the order of the round."""
         ended = {(launch.round, launch.name) for launch in self.launches if not launch.interrupted}
-        found = {
+        missing = {
             number: tuple(
                 launch for launch in order(self.planned, number) if (number, launch) not in ended
             )
             for number in range(1, self.rounds + 1)
         }
-        return {number: names for number, names in found.items() if names}
+        return {number: names for number, names in missing.items() if names}
 
 
 def load(folder: Path) -> Manifest:
@@ -128,14 +128,14 @@ def load(folder: Path) -> Manifest:
     path = folder / FILE
     if not path.exists():
         raise NotFoundError(f"{folder} contains no recorded rounds: it has no {FILE}.")
-    found = read_model(path, Manifest)
-    for number, launch in enumerate(found.launches):
+    manifest = read_model(path, Manifest)
+    for number, launch in enumerate(manifest.launches):
         known = NAMES.get(launch.tool, ("unknown tool",))
         if launch.name not in known:
             whose = launch.tool or "our programs"
             reason = f"{launch.name} is not a launch of {whose} ({listed(known)})"
             raise InvalidFile(path, f"launches[{number}]", reason)
-    return found
+    return manifest
 
 
 def save(folder: Path, manifest: Manifest) -> None:
@@ -180,8 +180,8 @@ class OurOutput:
         self.document: ResultDocument = document.load(path)
         outcome = self.document["outcome"]
         if not self.document["complete"] or outcome["status"] != "good":
-            said = outcome["message"] or f"the run ended as {outcome['status']}"
-            raise InvalidFile(path, None, said.rstrip("."))
+            reason = outcome["message"] or f"the run ended as {outcome['status']}"
+            raise InvalidFile(path, None, reason.rstrip("."))
 
     def check(self, devices: Sequence[Device], runtime: str) -> None:
         """Check that it has all compared values of this runtime, and is of these devices.
@@ -201,7 +201,7 @@ class OurOutput:
             size.
         """
         ours, name = comparison.ours, comparison.name
-        found = [
+        matching = [
             series
             for series in self.document["series"]
             if series["operation"] == ours.operation
@@ -210,12 +210,12 @@ class OurOutput:
             and ours.to_host in (None, series["destination"]["memory"] != "device")
         ]
         # A set of several pairs has shares and a sum; a set of one pair has a single series.
-        if len(found) != 1:
+        if len(matching) != 1:
             reason = (
-                f"has {len(found)} series of {ours.operation} ({name}); exactly one is required"
+                f"has {len(matching)} series of {ours.operation} ({name}); exactly one is required"
             )
             raise InvalidFile(self.path, None, reason)
-        (series,) = found
+        (series,) = matching
         if (factor := _FACTORS.get((series["unit"], comparison.unit))) is None:
             raise InvalidFile(
                 self.path,
@@ -248,16 +248,16 @@ def read_printed(path: Path, tool: str, launch: str, devices: Sequence[Device]) 
     :raises OtherRunError: when the tool saw another number of devices, or others.
     """
     count = len(devices)
-    found = TOOLS[tool].launches[launch].parse(read_text(path), str(path), count)
-    if found.devices and len(found.devices) != count:
-        reason = f"it has {len(found.devices)} devices, but our programs see {count}"
+    printed = TOOLS[tool].launches[launch].parse(read_text(path), str(path), count)
+    if printed.devices and len(printed.devices) != count:
+        reason = f"it has {len(printed.devices)} devices, but our programs see {count}"
         raise OtherRunError(str(path), None, reason)
-    for device, address in zip(devices, found.addresses, strict=False):
-        own = device.pci_address
-        if own is not None and own.partition(":")[2] != address:
-            reason = f"its device {device.index} is at {address}, that of our programs at {own}"
+    for device, address in zip(devices, printed.addresses, strict=False):
+        seen_at = device.pci_address
+        if seen_at is not None and seen_at.partition(":")[2] != address:
+            reason = f"its device {device.index} is at {address}, that of our programs at {seen_at}"
             raise OtherRunError(str(path), None, reason)
-    return found
+    return printed
 
 
 @dataclass(frozen=True)
@@ -388,9 +388,9 @@ def read(folder: Path) -> Campaign:
         if launch.failure is not None:
             continue
         if launch.tool is None:
-            found = OurOutput(path, launch.name)
-            found.check(manifest.devices, manifest.runtime)
-            ours.setdefault(launch.name, []).append(found)
+            measured = OurOutput(path, launch.name)
+            measured.check(manifest.devices, manifest.runtime)
+            ours.setdefault(launch.name, []).append(measured)
         else:
             output = read_printed(path, launch.tool, launch.name, manifest.devices)
             printed.setdefault(launch.name, []).append(output)
@@ -445,9 +445,9 @@ def section(campaigns: Sequence[Campaign]) -> str:
     return "\n".join(parts)
 
 
-def _campaign(one: Campaign) -> Iterator[str]:
-    manifest = one.manifest
-    yield f"## {one.folder}"
+def _campaign(campaign: Campaign) -> Iterator[str]:
+    manifest = campaign.manifest
+    yield f"## {campaign.folder}"
     yield ""
     yield f"- {manifest.started}, {_rounds(manifest)}."
     for device in manifest.devices:
@@ -465,9 +465,9 @@ def _campaign(one: Campaign) -> Iterator[str]:
     yield ""
     tools = [name for name, tool in TOOLS.items() if manifest.runtime in tool.runtimes]
     columns = ["case", "unit", "fabricheck", *(TOOLS[name].title for name in tools), *_JUDGED]
-    yield from show.markdown(columns, (_cells(row, tools) for row in one.rows))
+    yield from show.markdown(columns, (_cells(row, tools) for row in campaign.rows))
     yield ""
-    judged = [row for row in one.rows if row.comparison.target is not None]
+    judged = [row for row in campaign.rows if row.comparison.target is not None]
     counts = Counter(row.verdict for row in judged)
     words: list[Verdict] = ["reached", "equal within the spread", "missed"]
     if _ONE_ROUND in counts:
@@ -475,7 +475,7 @@ def _campaign(one: Campaign) -> Iterator[str]:
     yield f"Of {len(judged)} targets: {show.listed(f'{counts[w]} {w}' for w in words)}."
     if counts[NOTHING]:
         yield f"Nothing to compare in {counts[NOTHING]}."
-    yield from _failures(one)
+    yield from _failures(campaign)
     yield ""
     yield "Commands of the first round:"
     yield ""
@@ -494,19 +494,19 @@ def _rounds(manifest: Manifest) -> str:
     return f"{rounds} requested, {how} after the last launch that is known"
 
 
-def _failures(one: Campaign) -> Iterator[str]:
-    manifest = one.manifest
+def _failures(campaign: Campaign) -> Iterator[str]:
+    manifest = campaign.manifest
     missing = [
         f"round {number}: {'all' if len(names) == len(manifest.planned) else show.listed(names)}"
         for number, names in manifest.missing().items()
     ]
     if missing:
         yield f"Missing: {'; '.join(missing)}."
-    if one.manifest.failures:
+    if campaign.manifest.failures:
         yield ""
         yield "Failures:"
         yield ""
-        yield from (f"- {failure.sentence}" for failure in one.manifest.failures)
+        yield from (f"- {failure.sentence}" for failure in campaign.manifest.failures)
 
 
 def _cells(row: Row, tools: Sequence[str]) -> list[str]:
@@ -515,7 +515,7 @@ def _cells(row: Row, tools: Sequence[str]) -> list[str]:
     return [
         case.name,
         case.unit,
-        "not measured" if row.ours is None else _values(row.ours, own=True),
+        "not measured" if row.ours is None else _values(row.ours, is_ours=True),
         *(_of_tool(row, tool) for tool in tools),
         _ratio(row),
         "none" if case.target is None else f"{side} {case.target:.2f}",
@@ -525,15 +525,15 @@ def _cells(row: Row, tools: Sequence[str]) -> list[str]:
 
 
 def _of_tool(row: Row, tool: str) -> str:
-    found = [values for cell, values in row.tools if cell.tool == tool]
-    if not found:
+    values_of_tool = [values for cell, values in row.tools if cell.tool == tool]
+    if not values_of_tool:
         return "no value" if any(cell.tool == tool for cell in row.comparison.tools) else ""
-    return "; ".join(_values(values) for values in found)
+    return "; ".join(_values(values) for values in values_of_tool)
 
 
-def _values(values: Values, own: bool = False) -> str:
+def _values(values: Values, is_ours: bool = False) -> str:
     median, low, high = map(amounts.number, (values.median, min(values.values), max(values.values)))
-    width = f" ± {100 * values.half_width:.2f} %" if own else ""
+    width = f" ± {100 * values.half_width:.2f} %" if is_ours else ""
     return f"{median}{width} ({low} to {high}, n={len(values.values)})"
 
 

@@ -94,7 +94,7 @@ def every_node(
     if network_only and network is False:
         raise UsageError("--network-only and --no-network leave nothing to measure.")
     found = session.find_allocation(nodes, needs_end=minutes is None)
-    usable = [name for name, node in found.nodes.items() if node.said is None]
+    usable = [name for name, node in found.nodes.items() if node.how_ended is None]
     if network_only and len(usable) < 2:
         raise UsageError(
             f"--network-only needs two nodes, but job {found.job} has {len(usable)} to measure."

@@ -42,7 +42,7 @@ Programs = Annotated[
 ]
 
 
-def told(files: list[Path] | None, programs: Path | None) -> Reported:
+def reported(files: list[Path] | None, programs: Path | None) -> Reported:
     """Return what outputs in files tell of a node, else the drivers of this machine."""
     if files:
         return parse_files(files)
@@ -63,7 +63,7 @@ def _found(
         return load(node, overlay, devices)
     if overlay is not None or devices is not None:
         raise UsageError(f"--{'overlay' if overlay else 'devices'} requires a node model.")
-    return told(files, programs)
+    return reported(files, programs)
 
 
 @commands.command("node show")
@@ -100,7 +100,7 @@ def compare_command(
     Prints one sentence per difference. Exit status 8 if there is one.
     """
     model = load(node, overlay, devices)
-    report = told(files, programs)
+    report = reported(files, programs)
     outcome = compare(model, report)
     good = f"{report.origin} agrees with {model.name} ({listed(outcome.compared)})."
     text = [difference.sentence for difference in outcome.differences] or [good]

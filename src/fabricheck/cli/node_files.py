@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.node import From, Overlay, Programs, told
+from fabricheck.cli.node import From, Overlay, Programs, reported
 from fabricheck.node import load
 from fabricheck.node.system import MOST_NODES, platform_json
 from fabricheck.site import this_machine
@@ -40,7 +40,7 @@ def draft(
     """
     if name is None:
         name, folder = this_machine.draft().stem, folder or this_machine.draft().parent
-    report = told(files, programs)
+    report = reported(files, programs)
     text = drafted(report, name)
     output.note(*(f"note: {note}" for note in drafting.notes(report)))
     if folder is None:

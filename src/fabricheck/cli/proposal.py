@@ -16,7 +16,7 @@ from fabricheck.core.errors import UsageError
 from fabricheck.judge.calibration import changes
 from fabricheck.judge.calibration.gathering import Run, gather
 from fabricheck.references.calibrated import Record
-from fabricheck.references.entries import said
+from fabricheck.references.entries import formatted
 
 Sessions = Annotated[
     list[Path] | None,
@@ -130,9 +130,10 @@ def _text(proposal: changes.Proposal) -> Iterator[show.Block]:
     columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
     rows = []
     for change in proposal.changes:
-        present = "-" if change.present is None else said(change.present)
+        present = "-" if change.present is None else formatted(change.present)
         by = "" if change.value_change is None else f"{change.value_change:+.1%}"
-        rows.append((change.check, change.metric, present, said(change.entry), by, change.effect))
+        entry = formatted(change.entry)
+        rows.append((change.check, change.metric, present, entry, by, change.effect))
     yield show.Table(columns, rows, ("Value",))
     if (
         isinstance(found, Record)

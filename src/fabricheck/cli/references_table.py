@@ -11,7 +11,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import RUNTIME_LABELS
-from fabricheck.references.entries import REPORT_ONLY, said
+from fabricheck.references.entries import REPORT_ONLY, formatted
 from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
@@ -54,7 +54,7 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
                     f"[{numbers[replace(source, where='')]}]" for source in row.sources
                 )
                 words = listed(dict.fromkeys(mark.word for mark in row.marks))
-                entry = "-" if row.entry is None else said(row.entry)
+                entry = "-" if row.entry is None else formatted(row.entry)
                 rests = " ".join(filter(None, [row.how, *cited]))
                 table.append(
                     (
@@ -92,7 +92,7 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
 def _ground(row: Row) -> str:
     """Return the common part of a check's metrics: the reason, or the rule and its limit."""
     if row.kind == RULE and row.entry is not None:
-        return f"By rule {said(row.entry)} ({row.how})"
+        return f"By rule {formatted(row.entry)} ({row.how})"
     return f"Report only ({row.how})" if row.how else "Report only"
 
 

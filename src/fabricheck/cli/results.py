@@ -23,7 +23,7 @@ def choose(name: str, on: Sequence[str] | None = None) -> Results:
     :param on: the nodes to select; all if none are named.
     :raises FabricheckError: when the name or node does not exist, or cannot be read.
     """
-    found = read([name], every=archive.is_archive(Path(name)))
+    found = read([name], all_sessions=archive.is_archive(Path(name)))
     return found.only(on=unfolded(",".join(on)) if on else [])
 
 

@@ -147,8 +147,8 @@ def lines_of_ranks(lines: Sequence[Line], banner: str = "", reads: str = "") -> 
     plain = [replace(line, text=_LABEL.sub("", line.text, count=1)) for line in lines]
     if not any(line.text.startswith(banner) for line in plain):
         for line in plain:
-            label, found, _ = line.text.partition(banner)
-            if found:
+            label, is_banner, _ = line.text.partition(banner)
+            if is_banner:
                 raise line.garbled(
                     f"the label '{label.strip()}' is in front of '{banner}': start the ranks "
                     "without labels (SLURM_LABELIO, --label)"
@@ -222,10 +222,10 @@ def printed(text: str) -> Printed | None:
     return Printed(float(number), float(Decimal(5).scaleb(exponent - 1)))
 
 
-def agree(one: tuple[float, float], other: tuple[float, float]) -> bool:
+def agree(interval: tuple[float, float], other: tuple[float, float]) -> bool:
     """Whether two intervals (low, high) overlap, within a relative 1e-9 for rounding."""
-    slack = 1e-9 * max(abs(one[1]), abs(other[1]))
-    return one[0] <= other[1] + slack and other[0] <= one[1] + slack
+    slack = 1e-9 * max(abs(interval[1]), abs(other[1]))
+    return interval[0] <= other[1] + slack and other[0] <= interval[1] + slack
 
 
 def doubled(first: int, last: int) -> tuple[int, ...]:

@@ -161,11 +161,11 @@ def parse_model(text: str, kind: type[M], path: Path | str) -> M:
     :raises InvalidFile: as `read_model`.
     """
     try:
-        found = TypeAdapter(kind).validate_json(text)
+        model = TypeAdapter(kind).validate_json(text)
     except ValidationError as error:
         raise InvalidFile(path, *_first_fault(error)) from None
     parse_json(text, path)
-    return found
+    return model
 
 
 def validated(kind: type[M], content: Any, path: Path | str) -> M:
@@ -227,6 +227,6 @@ def _reason_of(error: Mapping[str, Any]) -> str:
         return message
     if error["type"] == "json_invalid":
         return f"it is not valid JSON ({message.removeprefix('Invalid JSON: ')})"
-    found = repr(error["input"])
-    shown = f", not {found}" if len(found) <= _LONGEST else ""
+    value = repr(error["input"])
+    shown = f", not {value}" if len(value) <= _LONGEST else ""
     return f"{message[:1].lower()}{message[1:]}{shown}"

@@ -26,18 +26,18 @@ def unfolded(text: str) -> list[str]:
     if any(int(last) - int(first) > _MOST for first, last in _RANGE.findall(text)):
         raise UsageError(f"{text[:100]!r} names too many nodes.")
     try:
-        found = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
+        names = list(NodeSet(text, resolver=RESOLVER_NOGROUP))
     except (NodeSetException, ValueError) as error:
         reason = " ".join(str(error).split())[:200]
         raise UsageError(f"{text[:100]!r} is not a list of nodes: {reason}.") from None
-    if not found:
+    if not names:
         raise UsageError(f"{text[:100]!r} names no node.")
-    for name in found:
+    for name in names:
         if not SLURM_NAME.fullmatch(name):
             raise UsageError(
                 f"{text[:100]!r} is not a list of nodes: {name[:100]!r} is not a node name."
             )
-    return found
+    return names
 
 
 def folded(names: Iterable[str | None]) -> str:

@@ -183,7 +183,7 @@ def discard_output() -> None:
 
 
 def result(
-    found: Any,
+    document: Any,
     text: Iterable[Block],
     as_json: bool = False,
     as_markdown: bool = False,
@@ -198,7 +198,7 @@ def result(
     """
     with reader_may_stop():
         if as_json:
-            _write_json(found)
+            _write_json(document)
         else:
             _show(text, as_markdown, wrapped)
 

@@ -25,7 +25,7 @@ MOST_PARTS = 4
 
 def printable(text: str) -> str:
     r"""Escape control characters, as ``\x1b``, so that a text can be printed."""
-    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda control: ascii(control[0])[1:-1], text)
 
 
 def printable_line(text: str) -> str:
@@ -36,7 +36,7 @@ def printable_line(text: str) -> str:
 def printable_json(value: Any) -> str:
     """Return a value as JSON in which control characters are escapes of JSON."""
     text = json.dumps(value, indent=1, ensure_ascii=False)
-    return _CONTROL.sub(lambda found: json.dumps(found[0])[1:-1], text)
+    return _CONTROL.sub(lambda control: json.dumps(control[0])[1:-1], text)
 
 
 def capitalized(text: str) -> str:
@@ -74,8 +74,8 @@ def ranges(indices: Iterable[int]) -> str:
 def moment(text: str) -> datetime | None:
     """Return a date and time with a time zone in UTC; None for any other text."""
     try:
-        found = datetime.fromisoformat(text)
-        return found.astimezone(UTC) if found.tzinfo is not None else None
+        parsed = datetime.fromisoformat(text)
+        return parsed.astimezone(UTC) if parsed.tzinfo is not None else None
     except (ValueError, OverflowError):
         return None
 

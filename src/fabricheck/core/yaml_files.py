@@ -35,12 +35,12 @@ class _Loader(SAFE):  # type: ignore[misc]
             if not isinstance(key, yaml.ScalarNode):
                 continue  # a list or a mapping is not a key: the safe loader refuses it
             # 1 and 0x1 are the same key
-            own = key.value if key.tag.endswith(":merge") else self.construct_object(key)
-            if own in seen:
+            name = key.value if key.tag.endswith(":merge") else self.construct_object(key)
+            if name in seen:
                 raise yaml.constructor.ConstructorError(
                     None, None, f"the key '{key.value}' occurs twice", key.start_mark
                 )
-            seen.add(own)
+            seen.add(name)
         mapping: dict[Hashable, Any] = super().construct_mapping(node, deep)
         return mapping
 
@@ -91,9 +91,9 @@ def _holds_itself(node: Any, above: set[int], done: set[int]) -> bool:
         return id(node) in above
     above.add(id(node))
     done.add(id(node))
-    found = any(_holds_itself(part, above, done) for part in parts)
+    holds = any(_holds_itself(part, above, done) for part in parts)
     above.discard(id(node))
-    return found
+    return holds
 
 
 @functools.lru_cache(maxsize=128)

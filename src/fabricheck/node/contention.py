@@ -36,12 +36,12 @@ def left_to_the_slowest(node: NodeModel, alone: Mapping[Pair, float]) -> tuple[f
 
     :param alone: the rate of each pair alone, of all that transfer at the same time.
     """
-    own = {pair: hops(node, pair) for pair in alone}
-    uses = Counter(chain.from_iterable(own.values()))
+    hops_of = {pair: hops(node, pair) for pair in alone}
+    uses = Counter(chain.from_iterable(hops_of.values()))
     return min(
         (alone[over] / uses[hop], over)
-        for pair in own
-        for hop in own[pair]
+        for pair in hops_of
+        for hop in hops_of[pair]
         for over in [_ends(hop, pair)]
     )
 

@@ -99,13 +99,13 @@ class Fabric(StrictModel):
         }
 
 
-def distance(one: Place | None, other: Place | None) -> Distance | None:
+def distance(place: Place | None, other: Place | None) -> Distance | None:
     """Return how far apart two NICs are; ``None`` where the place of one is unknown."""
-    if one is None or other is None:
+    if place is None or other is None:
         return None
-    if one.group != other.group:
+    if place.group != other.group:
         return "other-group"
-    return "same-switch" if one.switch == other.switch else "same-group"
+    return "same-switch" if place.switch == other.switch else "same-group"
 
 
 def slingshot_place(address: str) -> Place | None:

@@ -157,35 +157,35 @@ def _owners(
     :param groups: the key of each, its number, and its devices.
     :raises InvalidFile: unless every device of the node is in exactly one.
     """
-    found: dict[int, int] = {}
+    owners: dict[int, int] = {}
     for place, number, devices in groups:
         for device in devices:
             if not 0 <= device < count:
                 raise InvalidFile(path, place, _no_device(device, count))
-            if device in found:
-                where = f"{found[device]} and {number}"
+            if device in owners:
+                where = f"{owners[device]} and {number}"
                 raise InvalidFile(path, place, f"device {device} is in two {what}s ({where})")
-            found[device] = number
+            owners[device] = number
     for device in range(count):
-        if device not in found:
+        if device not in owners:
             raise InvalidFile(path, key, f"device {device} is in no {what}")
-    return found
+    return owners
 
 
 def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
     peak = file.domains.memory_peak_gbs.value
     owner: dict[int, int] = {}
-    found: list[Domain] = []
+    domains: list[Domain] = []
     for number, entry in enumerate(file.domains.list_):
         key = f"domains.list[{number}]"
-        if entry.index in {domain.index for domain in found}:
+        if entry.index in {domain.index for domain in domains}:
             raise InvalidFile(path, key, f"NUMA domain {entry.index} occurs twice")
         for core in entry.cores:
             if core in owner:
                 where = f"{owner[core]} and {entry.index}"
                 raise InvalidFile(path, key, f"core {core} is in two NUMA domains ({where})")
             owner[core] = entry.index
-        found.append(
+        domains.append(
             Domain(
                 index=entry.index,
                 cores=entry.cores,
@@ -194,7 +194,7 @@ def _domains(file: NodeFile, path: Path) -> tuple[Domain, ...]:
                 memory_peak_gbs=None if peak is None else float(peak),
             )
         )
-    return tuple(sorted(found, key=lambda domain: domain.index))
+    return tuple(sorted(domains, key=lambda domain: domain.index))
 
 
 def _pci(file: NodeFile, path: Path) -> dict[int, str]:
@@ -255,11 +255,11 @@ def _links(section: LinkSection, count: int, path: Path) -> dict[Pair, Link]:
 def _nics(
     section: NicSection, devices: Sequence[Device], domains: Sequence[Domain], path: Path
 ) -> tuple[Nic, ...]:
-    found: list[Nic] = []
+    nics: list[Nic] = []
     pcie, mtu = section.pcie_gbs, section.mtu_bytes
     for number, entry in enumerate(section.list_):
         key = f"nics.list[{number}]"
-        if entry.name in {nic.name for nic in found}:
+        if entry.name in {nic.name for nic in nics}:
             raise InvalidFile(path, key, f"NIC {entry.name} occurs twice")
         if entry.device is not None and entry.device >= len(devices):
             raise InvalidFile(path, f"{key}.device", _no_device(entry.device, len(devices)))
@@ -267,7 +267,7 @@ def _nics(
             raise InvalidFile(path, f"{key}.domain", f"there is no NUMA domain {entry.domain}")
         home = devices[entry.device].domain if entry.device is not None else entry.domain
         assert home is not None
-        found.append(
+        nics.append(
             Nic(
                 index=number,
                 name=entry.name,
@@ -278,7 +278,7 @@ def _nics(
                 mtu_bytes=None if mtu is None else int(mtu.value),
             )
         )
-    return tuple(found)
+    return tuple(nics)
 
 
 def _check_peaks(file: NodeFile, links: Mapping[Pair, Link], path: Path) -> None:

@@ -236,8 +236,8 @@ class NodeModel:
     def link_counts(self) -> Mapping[Pair, int]:
         """Links of each directly connected pair (a < b); through a switch, those of a device."""
         if self.switch is not None:
-            every = combinations(range(len(self.devices)), 2)
-            return MappingProxyType(dict.fromkeys(every, self.switch.links_per_device))
+            pairs = combinations(range(len(self.devices)), 2)
+            return MappingProxyType(dict.fromkeys(pairs, self.switch.links_per_device))
         return MappingProxyType({pair: link.count for pair, link in self.links.items()})
 
     @cached_property
@@ -266,11 +266,11 @@ class NodeModel:
     @cached_property
     def link_classes(self) -> Mapping[LinkClass, tuple[Pair, ...]]:
         """The pairs (a < b) of each link class, the widest class first."""
-        found: dict[LinkClass, list[Pair]] = {}
+        classes: dict[LinkClass, list[Pair]] = {}
         for pair in combinations(range(len(self.devices)), 2):
-            found.setdefault(self.link_class(*pair), []).append(pair)
-        ordered = sorted(found, key=lambda c: (-c.links, c.hops))
-        return MappingProxyType({c: tuple(found[c]) for c in ordered})
+            classes.setdefault(self.link_class(*pair), []).append(pair)
+        ordered = sorted(classes, key=lambda c: (-c.links, c.hops))
+        return MappingProxyType({c: tuple(classes[c]) for c in ordered})
 
     def device(self, index: int) -> Device:
         """Return a device.

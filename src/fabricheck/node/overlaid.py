@@ -35,8 +35,8 @@ def apply_overlay(node: NodeModel, overlay: Overlay, path: Path | str | None = N
         changed = _rotated(changed, parts.rotate_numa)
     # An error in a platform made later could not name the file.
     if parts.of_node:
-        one = platform.platform(replace(changed, overlay=None))
-        platform.changed(one, parts.of_node, file)
+        alone = platform.platform(replace(changed, overlay=None))
+        platform.changed(alone, parts.of_node, file)
     if parts.of_systems:
         system.check(changed, parts, file)
     return changed

@@ -50,12 +50,12 @@ class LinkClass:
 
 
 def _neighbours(links: Mapping[Pair, int], width: int) -> dict[int, list[int]]:
-    found: dict[int, list[int]] = {}
+    neighbours: dict[int, list[int]] = {}
     for (a, b), count in links.items():
         if count >= width:
-            found.setdefault(a, []).append(b)
-            found.setdefault(b, []).append(a)
-    return {device: sorted(peers) for device, peers in found.items()}
+            neighbours.setdefault(a, []).append(b)
+            neighbours.setdefault(b, []).append(a)
+    return {device: sorted(peers) for device, peers in neighbours.items()}
 
 
 def _fewest_hops(neighbours: Mapping[int, list[int]], source: int, destination: int) -> Path:

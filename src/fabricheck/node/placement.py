@@ -117,13 +117,13 @@ def placements(node: NodeModel) -> Mapping[str, Placement]:
     every rank is near its device anyway is left out. *shared_device* has two ranks on device 0,
     both near it.
     """
-    every = tuple(device.index for device in node.devices)
+    devices = tuple(device.index for device in node.devices)
     half = tuple(package[0] for package in node.packages)
-    found = [right(node, every)]
-    wrong = [_make(node, "in_order", every, sorted(found[0].cores))]
-    if 1 < len(half) < len(every):
-        found.append(right(node, half, "half_right"))
-        cores = list(found[1].cores)
+    sets = [right(node, devices)]
+    wrong = [_make(node, "in_order", devices, sorted(sets[0].cores))]
+    if 1 < len(half) < len(devices):
+        sets.append(right(node, half, "half_right"))
+        cores = list(sets[1].cores)
         middle = len(cores) // 2
         wrong.append(_make(node, "half_rotated", half, cores[middle:] + cores[:middle]))
     remote = [
@@ -133,20 +133,20 @@ def placements(node: NodeModel) -> Mapping[str, Placement]:
         for core in domain.cores
         if core not in domain.reserved
     ]
-    if len(remote) >= len(every):
-        wrong.append(_make(node, "far", every, remote[: len(every)]))
-        kept = len(every) - len(every) // 2
-        mixed = [*found[0].cores[:kept], *remote[: len(every) // 2]]
-        wrong.append(_make(node, "spread", every, mixed))
+    if len(remote) >= len(devices):
+        wrong.append(_make(node, "far", devices, remote[: len(devices)]))
+        near = len(devices) - len(devices) // 2
+        mixed = [*sets[0].cores[:near], *remote[: len(devices) // 2]]
+        wrong.append(_make(node, "spread", devices, mixed))
     home = next(d for d in node.domains if d.index == node.devices[0].domain)
-    crowded = [core for core in home.cores if core not in home.reserved][: len(every)]
-    if len(crowded) == len(every):
-        wrong.append(_make(node, "shared_domain", every, crowded))
-    found.extend(placement for placement in wrong if not all(placement.local))
+    crowded = [core for core in home.cores if core not in home.reserved][: len(devices)]
+    if len(crowded) == len(devices):
+        wrong.append(_make(node, "shared_domain", devices, crowded))
+    sets.extend(placement for placement in wrong if not all(placement.local))
     first = node.devices[0]
     if len(first.near_cores) > 1:
-        found.append(_make(node, "shared_device", (0, 0), list(first.near_cores[:2])))
-    return MappingProxyType({placement.name: placement for placement in found})
+        sets.append(_make(node, "shared_device", (0, 0), list(first.near_cores[:2])))
+    return MappingProxyType({placement.name: placement for placement in sets})
 
 
 @dataclass(frozen=True)

@@ -520,7 +520,7 @@ def changed(
 
 def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -> list[str]:
     """Return the resources that match patterns, in order; without a node those of every node."""
-    found: dict[str, None] = {}
+    matched: dict[str, None] = {}
     for pattern in patterns:
         matches = [
             name for name in names
@@ -530,8 +530,8 @@ def _named(patterns: Sequence[str], names: Sequence[str], file: str, key: str) -
             near = listed(f"'{match}'" for match in get_close_matches(pattern, names, cutoff=0))
             reason = f"there is no resource '{pattern}'; similar names: {near}"
             raise InvalidFile(file, key, reason)
-        found |= dict.fromkeys(matches)
-    return list(found)
+        matched |= dict.fromkeys(matches)
+    return list(matched)
 
 
 def _with_one_link(content: dict[str, Any], names: Sequence[str]) -> dict[str, Any]:

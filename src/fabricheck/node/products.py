@@ -83,8 +83,8 @@ def product(device: Mapping[str, Any]) -> Product | None:
 def by_name(name: str) -> Product | None:
     """Return the product whose words are all in a name; of several the one with the most words."""
     words = _words(name)
-    found = [row for row in table().values() if _words(row.name) <= words]
-    return max(found, key=lambda row: len(_words(row.name)), default=None)
+    products = [row for row in table().values() if _words(row.name) <= words]
+    return max(products, key=lambda row: len(_words(row.name)), default=None)
 
 
 @functools.lru_cache(maxsize=1024)

@@ -191,8 +191,8 @@ class _Node:
         for way in ("out", "in"):
             name = f"nic {nic.name} of {self.name} {way}"
             bus = [] if nic.pcie_gbs is None else [f"PCIe of {name}"]
-            own = links.network_end(place, nic, out=way == "out", staged=staged)
-            end[way] = [*own, *bus, name]
+            links_of_nic = links.network_end(place, nic, out=way == "out", staged=staged)
+            end[way] = [*links_of_nic, *bus, name]
         return end
 
     def _nic(self, nic: Nic) -> dict[str, Any]:

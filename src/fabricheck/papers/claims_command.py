@@ -51,14 +51,14 @@ def claims_command(
         return EXIT_GOOD
     results = choose(what, on)
     entries = entries_of(results)
-    found = [
+    judged = [
         of_partition(observed, evaluate(CLAIMS, observed))
         for observed in observe(results.checks)
         if observed.documents or observed.cases
     ]
     problems = [str(problem) for entry in entries for problem in entry.problems]
-    text = (block for claims in found for block in _text(claims, show_all))
-    result = {"partitions": found, "documents": documents(), "problems": problems}
+    text = (block for claims in judged for block in _text(claims, show_all))
+    result = {"partitions": judged, "documents": documents(), "problems": problems}
     show.result(result, (*heading(results), *text), as_json)
     return end(results, entries, None if entries else f"There is no result document in {what}.")
 
@@ -76,23 +76,23 @@ def _place(claim: Claim) -> str:
     return f"{documents()[claim.document].short}, {claim.where}"
 
 
-def _text(found: Claims, show_all: bool) -> Iterator[show.Block]:
-    node = f", node {found.node}" if found.node else ""
-    overlay = f" with the fault {found.overlay}" if found.overlay else ""
+def _text(claims: Claims, show_all: bool) -> Iterator[show.Block]:
+    node = f", node {claims.node}" if claims.node else ""
+    overlay = f" with the fault {claims.overlay}" if claims.overlay else ""
     # Documents outside any session can have several runtimes, each of which is judged separately.
-    where = found.where or f"documents outside any session ({listed(found.runtimes)})"
-    on = f" on {found.on}" if found.on else ""
+    where = claims.where or f"documents outside any session ({listed(claims.runtimes)})"
+    on = f" on {claims.on}" if claims.on else ""
     yield ""
-    yield f"{found.kind.capitalize()}: {found.says}."
-    yield f"{where}{on}, {found.kind}{node}{overlay}"
+    yield f"{claims.kind.capitalize()}: {claims.says}."
+    yield f"{where}{on}, {claims.kind}{node}{overlay}"
     rows = [
-        (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict, found.kind))
-        for verdict in found.verdicts
+        (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict, claims.kind))
+        for verdict in claims.verdicts
         if show_all or verdict.outcome != NOT_TESTABLE
     ]
     yield show.Table(COLUMNS, rows, widths=WIDTHS)
     if not show_all:
-        for reason, verdicts in found.not_testable.items():
+        for reason, verdicts in claims.not_testable.items():
             ids = listed(verdict.claim.id for verdict in verdicts)
             yield f"Not testable here, because {reason}: {ids}."
 

@@ -208,31 +208,31 @@ def command(run: ProgramRun, node: NodeModel, folder: Path, temporary: Path) -> 
 def _run(
     name: str, run: ProgramRun, node: NodeModel, folder: Path, platform: Path, output: Path
 ) -> dict[str, Any]:
-    kept = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
+    inherited = {key: value for key, value in os.environ.items() if not key.startswith(_VARIABLES)}
     line = [*command(run, node, folder, output.parent), "--output", str(output)]
     what = f"the run '{name}' of {run.program} on {node.name}"
-    variables = kept | {ENV_SIMULATED_NODE: str(platform)} | run.environment
+    variables = inherited | {ENV_SIMULATED_NODE: str(platform)} | run.environment
     try:
         done = runner.run(line, TIME_LIMIT, variables)
     except OSError as error:
         raise ProgramFailed(f"{line[0]} cannot be run ({error.strerror}).") from None
     done.require_good(what, TIME_LIMIT, done.err)
     try:
-        found: dict[str, Any] = dict(document.load(output))
+        document_: dict[str, Any] = dict(document.load(output))
     except FabricheckError as error:
         raise ProgramFailed(f"{what} left no usable document: {error}") from None
-    if not found["complete"]:
+    if not document_["complete"]:
         raise ProgramFailed(f"{what} left an incomplete document.")
-    if found["clock"] != "simulated":
-        raise InvalidInputError(f"{what} was not simulated: its clock is {found['clock']}.")
-    identity = found.get("node") or {}
+    if document_["clock"] != "simulated":
+        raise InvalidInputError(f"{what} was not simulated: its clock is {document_['clock']}.")
+    identity = document_.get("node") or {}
     if (identity.get("name"), identity.get("digest"), identity.get("overlay")) != (
         node.name,
         node.sha256,
         None,
     ):
         raise InvalidInputError(f"{what} simulated another node, or a changed one.")
-    return found
+    return document_
 
 
 def value_of(documents: _Documents, read: Read, place: Place, node: NodeModel) -> float:

@@ -45,18 +45,18 @@ def fidelity(
     Runs the simulated programs. Nothing is measured: every printed number is either published or
     simulated.
     """
-    found = compare(load(node), programs)
+    comparison = compare(load(node), programs)
     if page is not None:
-        write_whole(page, page_of(found))
+        write_whole(page, page_of(comparison))
         show.line(f"wrote {page}", to_stderr=True)
     if as_json or page is None:
-        show.result(json_of(found), text_of(found).splitlines(), as_json, wrapped=False)
+        show.result(json_of(comparison), text_of(comparison).splitlines(), as_json, wrapped=False)
 
 
-def page_of(found: Fidelity) -> str:
+def page_of(fidelity: Fidelity) -> str:
     """Return the page of the documentation, which depends on the model and the records alone."""
-    name = found.plan.node.name
-    tolerance = found.plan.file.tolerance
+    name = fidelity.plan.node.name
+    tolerance = fidelity.plan.file.tolerance
     out = [
         f"# Fidelity of the simulated node {name}",
         "",
@@ -65,13 +65,13 @@ def page_of(found: Fidelity) -> str:
         "",
         f"[The simulated node](simulated-node.md) {name} beside published values. **Published**",
         "is a record of `reference_values/published_values.yaml`. **Simulated** follows from the",
-        f"node model; it was measured nowhere. `reference_values/{found.plan.path.name}` says",
+        f"node model; it was measured nowhere. `reference_values/{fidelity.plan.path.name}` says",
         "which run each record is compared with. Compared are all measured, exact, not secondary",
-        f"records of {show.enumerated(found.plan.file.experiments)} on "
-        f"{show.listed(found.plan.node.systems)}.",
+        f"records of {show.enumerated(fidelity.plan.file.experiments)} on "
+        f"{show.listed(fidelity.plan.node.systems)}.",
         *(
             f"Of {also.system} also those of {show.enumerated(also.experiments)}: {also.reason}."
-            for also in found.plan.file.also
+            for also in fidelity.plan.file.also
         ),
         "",
         "Deviation is simulated / published - 1. A bandwidth within "
@@ -79,26 +79,26 @@ def page_of(found: Fidelity) -> str:
         "of the published value are *within*. Everything else is *not explained*: the model has no",
         "reason for it, and nothing was fitted to it.",
         "",
-        *summary(found),
-        *_left_out(found),
+        *summary(fidelity),
+        *_left_out(fidelity),
     ]
     return "\n".join(out).rstrip("\n") + "\n"
 
 
-def text_of(found: Fidelity) -> str:
+def text_of(fidelity: Fidelity) -> str:
     """Return the command's output: summary and tables."""
-    return "\n".join([*summary(found), *tables(found)]).rstrip("\n") + "\n"
+    return "\n".join([*summary(fidelity), *tables(fidelity)]).rstrip("\n") + "\n"
 
 
-def summary(found: Fidelity) -> list[str]:
+def summary(fidelity: Fidelity) -> list[str]:
     """Return the summary as lines of Markdown."""
-    n_fitted = sum(len(table.rows) for table in found.tables["fitted"])
+    n_fitted = sum(len(table.rows) for table in fidelity.tables["fitted"])
     columns = ["predicted", "n", "tolerance", "within", "part", "aim", "different simulated values"]
     rows, notes = [], []
-    for aim in found.plan.file.aims or (None,):
+    for aim in fidelity.plan.file.aims or (None,):
         for latency, what in ((False, "bandwidths"), (True, "latencies")):
             name = what if aim is None else f"{what} of {aim}"
-            share = found.share(latency=latency, aim=aim)
+            share = fidelity.share(latency=latency, aim=aim)
             if not share.n:
                 continue
             rows.append(
@@ -112,13 +112,13 @@ def summary(found: Fidelity) -> list[str]:
                     str(share.distinct),
                 ]
             )
-            notes += _notes(name, share, found.share(latency=latency, beside=True, aim=aim))
-        remark = aim and found.plan.file.aims[aim].remark
+            notes += _notes(name, share, fidelity.share(latency=latency, beside=True, aim=aim))
+        remark = aim and fidelity.plan.file.aims[aim].remark
         if remark:
             notes.append(f"- {aim}: {remark}.")
-    if found.statements:
-        holds = sum(judged.holds for judged in found.statements)
-        notes.append(f"- Statements: {holds} of {len(found.statements)} hold.")
+    if fidelity.statements:
+        holds = sum(judged.holds for judged in fidelity.statements)
+        notes.append(f"- Statements: {holds} of {len(fidelity.statements)} hold.")
     notes.append(
         "- The records are not as many independent predictions: places that are alike in the "
         "model, such as pairs of one link class, have one simulated value."
@@ -144,17 +144,17 @@ def _notes(name: str, share: Share, both: Share) -> list[str]:
     return notes
 
 
-def tables(found: Fidelity) -> list[str]:
+def tables(fidelity: Fidelity) -> list[str]:
     """Return all tables as lines of Markdown."""
     fitted = "A parameter of the node model was fitted to each of these."
-    predicted, reproduced, beside = found.tables.values()
+    predicted, reproduced, beside = fidelity.tables.values()
     return [
         *("## Predicted", "", *_sections(predicted, "within", "not explained")),
         *("## Fitted", "", fitted, "", *_sections(reproduced, "reproduced", "not reproduced")),
         *(("## Shown but not counted", "") if beside else ()),
         *_sections(beside, "within", "not explained"),
-        *_statements(found.statements),
-        *_left_out(found),
+        *_statements(fidelity.statements),
+        *_left_out(fidelity),
     ]
 
 
@@ -234,12 +234,12 @@ def _statements(statements: Sequence[Judged]) -> list[str]:
     ]
 
 
-def _left_out(found: Fidelity) -> list[str]:
-    left = [f"- {name}: {reason}." for name, reason in found.plan.file.left_out.items()]
+def _left_out(fidelity: Fidelity) -> list[str]:
+    left = [f"- {name}: {reason}." for name, reason in fidelity.plan.file.left_out.items()]
     return ["## Left out", "", *left, ""] if left else []
 
 
-def json_of(found: Fidelity) -> dict[str, Any]:
+def json_of(fidelity: Fidelity) -> dict[str, Any]:
     """Return the comparison for programs; deviations are fractions, not percent."""
 
     def shares(aim: str | None = None) -> dict[str, Any]:
@@ -255,13 +255,13 @@ def json_of(found: Fidelity) -> dict[str, Any]:
                 "worst": [row.record.id for row in share.worst],
             }
             for kind, latency in kinds.items()
-            for share in [found.share(latency=latency, aim=aim)]
+            for share in [fidelity.share(latency=latency, aim=aim)]
         }
 
     return {
-        "node": found.plan.node.identity,
+        "node": fidelity.plan.node.identity,
         **shares(),
-        "aims": {aim: shares(aim) for aim in found.plan.file.aims},
+        "aims": {aim: shares(aim) for aim in fidelity.plan.file.aims},
         "rows": [
             {
                 "record": row.record.id,
@@ -274,10 +274,10 @@ def json_of(found: Fidelity) -> dict[str, Any]:
                 "deviation": row.deviation,
                 "within": row.within,
             }
-            for kind, tables in found.tables.items()
+            for kind, tables in fidelity.tables.items()
             for table in tables
             for row in table.rows
         ],
-        "statements": [asdict(judged) for judged in found.statements],
-        "left_out": found.plan.file.left_out,
+        "statements": [asdict(judged) for judged in fidelity.statements],
+        "left_out": fidelity.plan.file.left_out,
     }

@@ -471,16 +471,16 @@ def _check_fitted(plan: Plan) -> None:
 
 def _check_complete(plan: Plan) -> None:
     """Check that each comparable record occurs once, and that predicted records are exact."""
-    every = Counter(name for tables in plan.tables.values() for name in _ids(tables))
+    times_of = Counter(name for tables in plan.tables.values() for name in _ids(tables))
     for pattern in plan.file.left_out:
-        found = plan.records.matching(pattern)
-        if not found:
+        records = plan.records.matching(pattern)
+        if not records:
             raise NotFoundError(f"{plan.path}: {plan.records.path} has no record '{pattern}'.")
-        every.update(record.id for record in found)
-    if twice := [name for name, times in every.items() if times > 1]:
+        times_of.update(record.id for record in records)
+    if twice := [name for name, times in times_of.items() if times > 1]:
         raise InvalidInputError(f"{plan.path}: {listed(sorted(twice))} must occur only once.")
     eligible = plan.eligible()
-    if missing := eligible - every.keys():
+    if missing := eligible - times_of.keys():
         raise InvalidInputError(
             f"{plan.path}: neither compared nor left out: {listed(sorted(missing))}."
         )

@@ -222,12 +222,12 @@ def read_of(references: Path, partition: str) -> Record:
     :raises InvalidInputError: when it is not a record, or that of another partition.
     """
     path = file_of(references, partition)
-    found = read(path)
-    if found.partition != partition:
+    record = read(path)
+    if record.partition != partition:
         raise InvalidInputError(
-            f"{path}: this is the record of {found.partition}, not of {partition}."
+            f"{path}: this is the record of {record.partition}, not of {partition}."
         )
-    return found
+    return record
 
 
 def has_own(references: Path, partition: str, node: NodeModel | None = None) -> bool:
@@ -244,10 +244,10 @@ def has_own(references: Path, partition: str, node: NodeModel | None = None) -> 
 @functools.lru_cache
 def _is_measured(path: Path, _state: int, partition: str) -> bool:
     try:
-        found = read(path)
+        record = read(path)
     except InvalidInputError:
         return False
-    return (found.partition, found.clock) == (partition, "measured")
+    return (record.partition, record.clock) == (partition, "measured")
 
 
 def _read(path: Path, kind: type[_M], what: str) -> _M:

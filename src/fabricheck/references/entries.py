@@ -76,7 +76,7 @@ def plain(entry: Any) -> Any:
     return entry
 
 
-def said(entry: Any) -> str:
+def formatted(entry: Any) -> str:
     """Format an entry as in a reference file, with six digits; anything else as Python does."""
     if not isinstance(entry, Sequence) or isinstance(entry, str):
         return repr(entry)
@@ -93,7 +93,7 @@ def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
     :param unit: the metric's: GB/s, us or count.
     :param entry: the reference, ``(value, lower, upper, unit)``.
     """
-    subject = f"The reference of metric {name}, {said(entry)},"
+    subject = f"The reference of metric {name}, {formatted(entry)},"
     if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) not in (3, 4):
         yield f"{subject} is not [value, lower, upper, unit]."
         return

@@ -120,18 +120,18 @@ def ask(
     asked = [CheckMetrics(**json.loads(line)) for line in lines]
     if not any(metrics.metrics for metrics in asked):
         ended = f" and ended with exit code {done.returncode}" if done.returncode else ""
-        said = reason(f"{done.stdout}\n{done.stderr}")
+        reported = reason(f"{done.stdout}\n{done.stderr}")
         raise InvalidInputError(
-            f"ReFrame's dry run on {named} reached no check{ended}; ReFrame reported: {said}"
+            f"ReFrame's dry run on {named} reached no check{ended}; ReFrame reported: {reported}"
         )
     return asked
 
 
-def reason(said: str) -> str:
+def reason(output: str) -> str:
     """Return the first reason in ReFrame's output, else its last line."""
-    plain = _COLOUR.sub("", said).strip()
-    found = _REASON.search(plain)
-    return found[1].strip() if found else (plain.splitlines() or ["nothing"])[-1]
+    plain = _COLOUR.sub("", output).strip()
+    match = _REASON.search(plain)
+    return match[1].strip() if match else (plain.splitlines() or ["nothing"])[-1]
 
 
 RULE = "rule"
@@ -217,7 +217,7 @@ class Listing:
 
 
 def of_system(
-    system: str, targets: Sequence[Target], asked: Sequence[CheckMetrics], found: References
+    system: str, targets: Sequence[Target], asked: Sequence[CheckMetrics], references: References
 ) -> Listing:
     """Return the references of the partitions of a system, as its checks report their metrics.
 
@@ -236,19 +236,19 @@ def of_system(
     differ = (disagreement(environment) for _, environment in environments)
     return Listing(
         system,
-        tuple(rows(asked, found, sets, at_hand)),
+        tuple(rows(asked, references, sets, at_hand)),
         tuple(
             f"{metrics.check} on {metrics.partition}" for metrics in asked if not metrics.metrics
         ),
         at_hand,
         tuple(filter(None, differ)),
-        tuple(unused(asked, found, sets)),
+        tuple(unused(asked, references, sets)),
     )
 
 
 def rows(
     asked: Sequence[CheckMetrics],
-    found: References,
+    references: References,
     sets: Mapping[str, str | None],
     at_hand: Mapping[str, Mapping[str, str]],
 ) -> Iterator[Row]:
@@ -261,7 +261,7 @@ def rows(
     """
     for metrics in asked:
         named = sets.get(metrics.partition)
-        entries = found.entries(metrics.check, metrics.partition, named)
+        entries = references.entries(metrics.check, metrics.partition, named)
         for metric, about in metrics.metrics.items():
             entry, unit = about["entry"], about["unit"]
             place = (metrics.check, metrics.partition, metric, unit)
@@ -277,24 +277,26 @@ def rows(
             if of_a_file and plain(entries.get(metric)) != plain(entry):
                 raise InvalidInputError(
                     f"{metrics.check} {metric} on {metrics.partition}: ReFrame uses {entry}, but "
-                    f"{found.folder} has {entries.get(metric)}."
+                    f"{references.folder} has {entries.get(metric)}."
                 )
-            origin = found.origin(metrics.check, metrics.partition, metric, named)
-            kind, how, sources = _of(found, origin, metrics, metric, entry)
+            origin = references.origin(metrics.check, metrics.partition, metric, named)
+            kind, how, sources = _of(references, origin, metrics, metric, entry)
             machine = MACHINES.get(metrics.partition)
             if kind == "published" and any(source.system != machine for source in sources):
                 kind = ELSEWHERE
             if kind == REPORT_ONLY:
                 how = how or _compared(metric, metrics.metrics, of_a_file)
-            records = [found.data.record(name) for name in record_names(origin)] if origin else []
+            records = (
+                [references.data.record(name) for name in record_names(origin)] if origin else []
+            )
             versions = [version for source in sources for version in source.versions]
             marked = marks_of(records, versions, at_hand.get(metrics.partition, {}))
-            its = tuple(marked) if requires(entry) else ()
-            yield Row(*place, tuple(entry), kind, how, tuple(sources), its)
+            marks = tuple(marked) if requires(entry) else ()
+            yield Row(*place, tuple(entry), kind, how, tuple(sources), marks)
 
 
 def unused(
-    asked: Sequence[CheckMetrics], found: References, sets: Mapping[str, str | None]
+    asked: Sequence[CheckMetrics], references: References, sets: Mapping[str, str | None]
 ) -> list[str]:
     """Return a sentence for each limit of a metric that the check does not have (any more).
 
@@ -306,7 +308,8 @@ def unused(
         for metric in metrics.metrics
     }
     return [
-        f"{found.file_of[check]}: {check} has no metric {metric} on {where}, and a limit for it."
+        f"{references.file_of[check]}: {check} has no metric {metric} on {where}, and a limit for "
+        "it."
         for check, where in dict.fromkeys(
             (metrics.check, metrics.partition)
             for metrics in asked
@@ -314,7 +317,7 @@ def unused(
             and "E17" not in metrics.tags
             and metrics.partition != this_machine.NAME
         )
-        for metric, entry in found.entries(check, where, sets.get(where)).items()
+        for metric, entry in references.entries(check, where, sets.get(where)).items()
         if (check, where, metric) not in known and required(entry)
     ]
 
@@ -362,19 +365,19 @@ def _compared(metric: str, metrics: Collection[str], of_a_file: bool) -> str:
 
 
 def _of(
-    found: References,
+    references: References,
     origin: Origin | None,
     asked: CheckMetrics,
     metric: str,
     entry: Sequence[Any],
 ) -> tuple[str, str, list[Source]]:
     if origin is not None and origin.kind == "calibration":
-        return _of_a_calibration(found, origin, asked, metric, entry)
+        return _of_a_calibration(references, origin, asked, metric, entry)
     if not requires(entry):
         return REPORT_ONLY, (origin.why if origin and origin.kind == REPORT_ONLY else "") or "", []
     if origin is None:
         raise InvalidInputError(
-            f"{found.folder / found.file_of[asked.check]}: {metric} of {asked.check} on "
+            f"{references.folder / references.file_of[asked.check]}: {metric} of {asked.check} on "
             f"{asked.partition} has no origin of its value."
         )
     if origin.by_definition or origin.kind == "site":
@@ -386,9 +389,9 @@ def _of(
         first = names[0] if len(names) == 1 else f"{names[0]} .. {names[-1]}"
         reduced = "" if len(names) == 1 else f", {origin.statistic} of {len(names)}"
         how.append(f"{first}{reduced}")
-        sources += dict.fromkeys(_document(found, name) for name in names)
+        sources += dict.fromkeys(_document(references, name) for name in names)
     if origin.peak is not None:
-        peak = peak_gbs(origin, found.data)
+        peak = peak_gbs(origin, references.data)
         part = "" if origin.efficiency is None else f" x {origin.efficiency:g}"
         how.append(f"peak {peak:g} GB/s{part}")
         key, fact = peak_fact(origin)
@@ -400,20 +403,20 @@ def _of(
     return origin.kind, " ".join(how), sources
 
 
-def _document(found: References, name: str) -> Source:
-    record = found.data.record(name)
+def _document(references: References, name: str) -> Source:
+    record = references.data.record(name)
     return Source(
         record.title,
         record.where,
         record.system,
-        tuple(found.data.versions(name).items()),
+        tuple(references.data.versions(name).items()),
         record.inferred,
         record.role in LIMITS,
     )
 
 
 def _of_a_calibration(
-    found: References,
+    references: References,
     origin: Origin,
     asked: CheckMetrics,
     metric: str,
@@ -421,21 +424,23 @@ def _of_a_calibration(
 ) -> tuple[str, str, list[Source]]:
     assert origin.record is not None
     on = origin.measured_on or asked.partition
-    record = found.record(on) or calibrated.read(found.folder / origin.record)
-    one = record.checks.get(asked.check, {}).get(metric)
+    record = references.record(on) or calibrated.read(references.folder / origin.record)
+    calibration = record.checks.get(asked.check, {}).get(metric)
     # Either may state it: simulated values are never taken for measured ones.
     simulated = SIMULATED in (record.clock, origin.clock)
     kind = (SIMULATED if simulated else "calibration") if requires(entry) else REPORT_ONLY
-    if one is None:
+    if calibration is None:
         return kind, f"not measured on {record.partition}", []
     dates = sorted(session.date[:10] for session in record.sessions)
     span = dates[0] if dates[0] == dates[-1] else f"{dates[0]} to {dates[-1]}"
     if requires(entry):
         how = (
-            f"median of {one.n} simulated sessions" if simulated else f"median of {one.n} sessions"
+            f"median of {calibration.n} simulated sessions"
+            if simulated
+            else f"median of {calibration.n} sessions"
         )
     else:
-        how = one.why
+        how = calibration.why
     runtimes = sorted({each["runtime"] for each in record.versions} - {"none"})
     word = "cuda" if any(each["runtime"] == "cuda" for each in record.programs) else "rocm"
     versions = tuple((word, version) for version in runtimes)
@@ -456,14 +461,14 @@ def version_at_hand(
     :raises InvalidInputError: when a file is damaged or of an unknown format.
     """
     package = PACKAGES.get(environment.get("extras", {}).get("runtime", ""))
-    folder, found = _located(environment, folders) or (None, None)
-    if found is None or package is None:
+    folder, lock = _located(environment, folders) or (None, None)
+    if lock is None or package is None:
         return None
     described = software.versions(folder).get(package, {}) if folder else {}
     if len(described) == 1:
         return next(iter(described))
     return next(
-        (spec.version for spec in found.concrete_specs.values() if spec.name == package), None
+        (spec.version for spec in lock.concrete_specs.values() if spec.name == package), None
     )
 
 
@@ -474,8 +479,8 @@ def disagreement(
 
     :raises InvalidInputError: as `version_at_hand`.
     """
-    folder, found = _located(environment, folders) or (None, None)
-    return software.disagreement(folder, found) if folder and found else None
+    folder, lock = _located(environment, folders) or (None, None)
+    return software.disagreement(folder, lock) if folder and lock else None
 
 
 def _located(

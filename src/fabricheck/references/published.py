@@ -185,9 +185,9 @@ class Published:
         """
         record = self.record(name)
         for key in ("software", "mpi", "container"):
-            found = _VERSION.search(str(record.conditions.get(key, "")))
-            if found:
-                word, version, *cuda = found.groups()
+            match = _VERSION.search(str(record.conditions.get(key, "")))
+            if match:
+                word, version, *cuda = match.groups()
                 return {"cuda": ".".join(cuda)} if version is None else {word.lower(): version}
         if record.kind == "theoretical":
             return {}
@@ -206,8 +206,8 @@ def folder() -> Path:
 
 def of_folder(folder: Path) -> Published:
     """Return the data set of a folder of reference files, else that of fabricheck; read once."""
-    own = folder / FILE
-    return at(own if own.exists() else OWN_FOLDER / FILE)
+    path = folder / FILE
+    return at(path if path.exists() else OWN_FOLDER / FILE)
 
 
 @functools.cache

@@ -280,8 +280,8 @@ def _share(operation: str, devices: int, whole: bool) -> float:
 
 
 def _stated() -> _File:
-    own = folder() / FILE
-    path = own if own.exists() else OWN_FOLDER / FILE
+    of_site = folder() / FILE
+    path = of_site if of_site.exists() else OWN_FOLDER / FILE
     return _read(path, path.stat().st_mtime_ns)
 
 

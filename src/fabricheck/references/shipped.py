@@ -23,10 +23,10 @@ def differing_files(folder: Path) -> Iterator[str]:
     if folder.resolve() == OWN_FOLDER.resolve():
         yield from checkout.changed_files(OWN_FOLDER)
         return
-    for own in sorted(OWN_FOLDER.rglob("*.yaml")):
-        name = own.relative_to(OWN_FOLDER)
+    for shipped in sorted(OWN_FOLDER.rglob("*.yaml")):
+        name = shipped.relative_to(OWN_FOLDER)
         other = folder / name
         if not other.exists() and str(name) in _NOT_NEEDED:
             continue
-        if not other.is_file() or other.read_bytes() != own.read_bytes():
+        if not other.is_file() or other.read_bytes() != shipped.read_bytes():
             yield str(name)

@@ -128,9 +128,9 @@ class References:
         path = file_of(self.folder, partition)
         if path not in self.records:
             self.records[path] = calibrated.read(path) if path.exists() else None
-        found = self.records[path]
+        record = self.records[path]
         # a-b:c and a:b-c share the name of a file.
-        return found if found is not None and found.partition == partition else None
+        return record if record is not None and record.partition == partition else None
 
     def with_record(self, record: Record) -> References:
         """Return the references with a record replaced."""
@@ -174,15 +174,15 @@ class References:
     ) -> dict[str, tuple[Sequence[Any], Record]]:
         """Return by metric the calibrated entries that apply, each with its record."""
         stated = self.stated(check, self.key(check, partition, named))
-        own = partition in self.tables.get(check, {})
+        has_table = partition in self.tables.get(check, {})
         return {
             metric: (entry, record)
             for metric, (entry, record) in self._given(check, partition).items()
-            if _counts(entry, stated.get(metric), own)
+            if _counts(entry, stated.get(metric), has_table)
         }
 
     def _given(self, check: str, partition: str) -> dict[str, tuple[Sequence[Any], Record]]:
-        found: dict[str, tuple[Sequence[Any], Record]] = {}
+        given: dict[str, tuple[Sequence[Any], Record]] = {}
         taken = self.transfers.get(partition)
         if taken is not None and check in taken.checks:
             record = self.record(taken.measured_on)
@@ -193,11 +193,11 @@ class References:
                         f"{self.folder / TRANSFERS}: {partition} takes {metric} of {check} from "
                         f"the record of {taken.measured_on}, which does not have it."
                     )
-                found[metric] = (theirs[metric][0], record)
+                given[metric] = (theirs[metric][0], record)
         record = self.record(partition)
         if record is not None:
-            found |= {name: (entry, record) for name, (entry, _) in record.entries(check).items()}
-        return found
+            given |= {name: (entry, record) for name, (entry, _) in record.entries(check).items()}
+        return given
 
     def origin(
         self, check: str, partition: str, metric: str, named: str | None = None
@@ -268,21 +268,21 @@ class References:
             if wrong or not requires(entry):
                 continue
             try:
-                found = self.origin(check, key, metric)
+                origin = self.origin(check, key, metric)
             except InvalidInputError as error:
                 yield str(error)
                 continue
-            limit = f"{place}the limit of {metric}, {entries.said(entry)}, "
+            limit = f"{place}the limit of {metric}, {entries.formatted(entry)}, "
             if entries.is_wide(*entry[1:4]):
                 yield (
                     f"{limit}accepts less than half of its value, or more than twice its time: a "
                     "link at half its width would pass."
                 )
-            elif found is None:
+            elif origin is None:
                 yield f"{limit}has no source: state one beside it (docs/limits.md)."
-            elif reason := found.disagreement(entry[0], entry[3], self.data):
+            elif reason := origin.disagreement(entry[0], entry[3], self.data):
                 yield f"{limit}does not hold: {reason}."
-            elif found.kind in ("published", "derived") and entry[3] != "count" and file in bare:
+            elif origin.kind in ("published", "derived") and entry[3] != "count" and file in bare:
                 bare.remove(file)
                 yield f"{limit}needs '{_WIDTHS} ...' at the head of the file."
 
@@ -309,15 +309,15 @@ def _entry(path: Path, place: str, stated: Any) -> tuple[Any, Mapping[str, Any] 
 
 
 def _expanded(names: str) -> list[str]:
-    found = _TOGETHER.fullmatch(names)
+    match = _TOGETHER.fullmatch(names)
     return (
         [names]
-        if found is None
-        else [f"{found[1]}{part}{found[3]}" for part in found[2].split(",")]
+        if match is None
+        else [f"{match[1]}{part}{match[3]}" for part in match[2].split(",")]
     )
 
 
-def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:
+def _counts(entry: Sequence[Any], stated: Any, has_table: bool) -> bool:
     """Whether a calibrated entry applies instead of the one in a file.
 
     :param own: whether that is under the partition's own name, not its set's.
@@ -327,4 +327,4 @@ def _counts(entry: Sequence[Any], stated: Any, own: bool) -> bool:
     plain = entry_of(stated)
     if plain is None or plain[3] == entry[3] == "count":
         return False
-    return own or requires(entry) or not requires(plain)
+    return has_table or requires(entry) or not requires(plain)

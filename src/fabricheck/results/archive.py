@@ -85,9 +85,9 @@ def unpacked(path: Path) -> Path:
         why = getattr(error, "strerror", None) or error
         sentence = f"{path} is not a complete archive of fabricheck ({why})."
         raise InvalidInputError(sentence) from None
-    for found in (root / RESULTS, *sorted(root.glob(f"*/{RESULTS}"))):
-        if found.is_dir():
-            return found.parent
+    for folder in (root / RESULTS, *sorted(root.glob(f"*/{RESULTS}"))):
+        if folder.is_dir():
+            return folder.parent
     raise NotFoundError(f"{path} contains no results of fabricheck.")
 
 
@@ -238,8 +238,8 @@ MOST_JSON_BYTES = 64 << 20
 
 def files(folder: Path, patterns: Iterable[str]) -> Iterator[Path]:
     """Yield the files in a folder that are packed, sorted; symbolic links are not followed."""
-    found = {path for pattern in patterns for path in folder.glob(pattern)}
-    yield from (path for path in sorted(found) if path.is_file() and not path.is_symlink())
+    matching = {path for pattern in patterns for path in folder.glob(pattern)}
+    yield from (path for path in sorted(matching) if path.is_file() and not path.is_symlink())
 
 
 def pack(folder: Path, archive: Path, patterns: Iterable[str], inside: str) -> None:

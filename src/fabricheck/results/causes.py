@@ -107,13 +107,13 @@ def sentence_of(cause: Cause) -> str:
     return f"{capitalized(clause)}."
 
 
-def with_causes(said: str, causes: Iterable[Cause], addresses: bool = False) -> str:
+def with_causes(sentence: str, causes: Iterable[Cause], addresses: bool = False) -> str:
     """Append causes to a sentence: ``... is required; device 6 was throttled ...``.
 
     :param addresses: whether devices are named with their PCI address, which the sentence lacks.
     """
     clauses = "".join(f"; {cause.clause(addresses)}" for cause in causes)
-    return f"{said.rstrip('.')}{clauses}." if clauses else said
+    return f"{sentence.rstrip('.')}{clauses}." if clauses else sentence
 
 
 @dataclass(frozen=True)
@@ -174,15 +174,15 @@ class BusyHost(Cause):
 
     def clause(self, address: bool = True) -> str:
         """Return ``others kept 15.8 of 16 cores busy meanwhile, most of it bash of user ...``."""
-        of = f" of {count(self.cores, 'core')}" if self.cores else " cores"
+        of_cores = f" of {count(self.cores, 'core')}" if self.cores else " cores"
         if not self.busy:
-            return f"the hypervisor took {self.stolen_cores:.2g}{of} {self.when}"
+            return f"the hypervisor took {self.stolen_cores:.2g}{of_cores} {self.when}"
         steal = (
             f", and the hypervisor took {self.stolen_cores:.2g}"
             if self.stolen_cores > STOLEN_SHARE * (self.cores or 1)
             else ""
         )
-        return f"others kept {self.busy_cores:.1f}{of} busy {self.when}{self._who()}{steal}"
+        return f"others kept {self.busy_cores:.1f}{of_cores} busy {self.when}{self._who()}{steal}"
 
     def _who(self) -> str:
         alike = grouped(
@@ -190,10 +190,10 @@ class BusyHost(Cause):
         )
         if not alike:
             return ""
-        (command, user), own = max(alike.items(), key=lambda process: sum(process[1]))
+        (command, user), cores_of_each = max(alike.items(), key=lambda process: sum(process[1]))
         who = f"{command or 'an unknown command'}{f' of user {user}' if user else ''}"
         who = printable_line(who)  # ReFrame prints what a user calls a process
-        many, cores = len(own), sum(own)
+        many, cores = len(cores_of_each), sum(cores_of_each)
         how = "1 process" if many == 1 else f"{many} processes"
         # Only a few processes are recorded: the one that used most is not always among them.
         if cores >= self.busy_cores / 2:
@@ -404,7 +404,7 @@ class Logged(Cause):
 
 def merged(causes: Iterable[_Self]) -> list[_Self]:
     """Return causes, each once: equal causes of several runs are combined."""
-    found: dict[tuple[object, ...], _Self] = {}
+    by_key: dict[tuple[object, ...], _Self] = {}
     for cause in causes:
-        found[cause.key] = found[cause.key].with_(cause) if cause.key in found else cause
-    return list(found.values())
+        by_key[cause.key] = by_key[cause.key].with_(cause) if cause.key in by_key else cause
+    return list(by_key.values())

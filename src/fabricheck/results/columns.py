@@ -229,23 +229,24 @@ _OF_THE_SERIES_ALONE = ("mad", "ci_low", "ci_high")
 def columns() -> tuple[Column, ...]:
     """Return the columns in the order of `fabricheck results export`."""
     kinds: dict[str, list[str]] = {"kind": [*KINDS]}
-    found: dict[str, tuple[Type, str]] = {
+    described: dict[str, tuple[Type, str]] = {
         "kind": ("text", "kind of row: check, metric, series, sample, state or node")
     }
     for kind, row in KINDS.items():
-        own = _own_columns(kind)
+        of_kind = _own_columns(kind)
         of_check = _of_check() if row in _OF_A_CHECK else ()
-        for name in dict.fromkeys((*of_check, *own)):
+        for name in dict.fromkeys((*of_check, *of_kind)):
             kinds.setdefault(name, []).append(kind)
-        for name, column in own.items():
-            found.setdefault(name, column)
-    for name, of in kinds.items():
+        for name, column in of_kind.items():
+            described.setdefault(name, column)
+    for name, rows_of in kinds.items():
         if name == "sample":
-            of[:] = ["sample"]
-        elif "series" in of and name not in _OF_THE_SERIES_ALONE:
-            of.insert(of.index("series") + 1, "sample")
+            rows_of[:] = ["sample"]
+        elif "series" in rows_of and name not in _OF_THE_SERIES_ALONE:
+            rows_of.insert(rows_of.index("series") + 1, "sample")
     return tuple(
-        Column(name, type_, meaning, tuple(kinds[name])) for name, (type_, meaning) in found.items()
+        Column(name, type_, meaning, tuple(kinds[name]))
+        for name, (type_, meaning) in described.items()
     )
 
 
@@ -262,8 +263,8 @@ def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
             "taken_s": ("number", "time to read host and all devices, in s"),
             **{name: of_series[name] for name in named},
             **{name: (type_, meaning)
-               for of in (DeviceState, HostState)
-               for name, (_, _, type_, meaning) in _columns_of(of).items()},
+               for part in (DeviceState, HostState)
+               for name, (_, _, type_, meaning) in _columns_of(part).items()},
             **{name: (column.type, column.meaning) for name, column in summaries.items()},
         }  # fmt: skip
     hints = typing.get_type_hints(KINDS[kind], include_extras=True)
@@ -271,8 +272,8 @@ def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
         field.name: _described(hints[field.name]) for field in dataclasses.fields(KINDS[kind])
     }
     return {
-        name: (_TYPES.get(of, "text"), meaning)
-        for name, (of, meaning) in described.items()
+        name: (_TYPES.get(type_, "text"), meaning)
+        for name, (type_, meaning) in described.items()
         if meaning
     }
 
@@ -283,14 +284,14 @@ def _columns_of(kind: Any, record: str = "") -> Mapping[str, tuple[str, str, Typ
 
     By column the record, the member, its type and its meaning; a member without one is no column.
     """
-    found: dict[str, tuple[str, str, Type, str]] = {}
+    columns: dict[str, tuple[str, str, Type, str]] = {}
     for name, hint in typing.get_type_hints(kind, include_extras=True).items():
-        of, meaning = _described(hint)
-        if of in (MemoryErrors, Pcie):
-            found |= _columns_of(of, name)
-        elif of in _TYPES and meaning and name != "index":
-            found[f"{record}_{name}" if record else name] = (record, name, _TYPES[of], meaning)
-    return found
+        type_, meaning = _described(hint)
+        if type_ in (MemoryErrors, Pcie):
+            columns |= _columns_of(type_, name)
+        elif type_ in _TYPES and meaning and name != "index":
+            columns[f"{record}_{name}" if record else name] = (record, name, _TYPES[type_], meaning)
+    return columns
 
 
 def _described(hint: Any) -> tuple[Any, str]:
@@ -311,10 +312,10 @@ def _of_check() -> tuple[str, ...]:
 def values(row: Row) -> dict[str, Any]:
     """Return the columns of a row and of its check, by name."""
     kind = next(word for word, rows in KINDS.items() if type(row) is rows)
-    found: dict[str, Any] = {"kind": kind}
+    values_of_row: dict[str, Any] = {"kind": kind}
     if isinstance(row, _OF_A_CHECK):
-        found |= {name: getattr(row.check_row, name) for name in _of_check()}
+        values_of_row |= {name: getattr(row.check_row, name) for name in _of_check()}
     for name, (type_, _) in _own_columns(kind).items():
         value = row.values.get(name) if isinstance(row, State) else getattr(row, name)
-        found[name] = float(value) if type_ == "number" and value is not None else value
-    return found
+        values_of_row[name] = float(value) if type_ == "number" and value is not None else value
+    return values_of_row

@@ -141,8 +141,8 @@ def _renew(value: dict[str, Any]) -> None:
         if isinstance(links, dict) and "errors" in links:
             replays = links.pop("errors")
             device_state["link_errors"] = None if replays is None else {"nvlink-replay": replays}
-    every = value.get("series")
-    for series in every if isinstance(every, list) else ():
+    all_series = value.get("series")
+    for series in all_series if isinstance(all_series, list) else ():
         if not isinstance(series, dict):
             continue
         if series.get("experiment") == "E6" and series.get("operation") == "both":
@@ -168,14 +168,14 @@ def _place_in_document(error: jsonschema_rs.ValidationError) -> list[tuple[bool,
 
 
 def _reason(error: jsonschema_rs.ValidationError) -> str:
-    said, kinds = error.message, ""
+    message, kinds = error.message, ""
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Type):
-        said = json.dumps(error.instance, ensure_ascii=False)
+        message = json.dumps(error.instance, ensure_ascii=False)
         kinds = f" is not of type {enumerated(error.kind.types, last='or')}"
     if isinstance(error.kind, jsonschema_rs.ValidationErrorKind.Pattern):
-        said = json.dumps(error.instance)
+        message = json.dumps(error.instance)
         kinds = f" is not {NOUNS[error.kind.pattern]}"
-    return cut(" ".join(said.split()), _LONGEST_EXCERPT) + kinds
+    return cut(" ".join(message.split()), _LONGEST_EXCERPT) + kinds
 
 
 #: Largest relative difference between a stated and a recomputed median: decimal rounding only.

@@ -32,8 +32,8 @@ class Entry:
     @property
     def problems(self) -> tuple[FabricheckError, ...]:
         """Return why there is no document, or what is damaged beside it."""
-        every = (self.problem, self._beside[1])
-        return tuple(error for error in every if error is not None)
+        problems = (self.problem, self._beside[1])
+        return tuple(error for error in problems if error is not None)
 
     @property
     def metrics(self) -> Mapping[str, MetricRecord]:
@@ -86,8 +86,8 @@ def _is_among(node: str | None, nodes: str) -> bool:
 
 def no_document(case: Case, why: str) -> Entry:
     """Return the entry of a check that left no document."""
-    said = f"{case.name} @{case.place} ({case.result}) left no result document{why}."
-    return Entry(case, None, None, NotFoundError(said))
+    sentence = f"{case.name} @{case.place} ({case.result}) left no result document{why}."
+    return Entry(case, None, None, NotFoundError(sentence))
 
 
 def read_entry(path: Path, case: Case | None = None) -> Entry:
@@ -101,6 +101,6 @@ def read_entry(path: Path, case: Case | None = None) -> Entry:
         return Entry(case, path, None, problem)
     node = scheduled_node(document)
     if case is not None and case.node is not None and not _is_among(node, case.node):
-        said = f"{case.name} @{case.place}: {path} was measured on node {node}."
-        return Entry(case, path, None, InvalidInputError(said))
+        sentence = f"{case.name} @{case.place}: {path} was measured on node {node}."
+        return Entry(case, path, None, InvalidInputError(sentence))
     return Entry(case, path, document, None)

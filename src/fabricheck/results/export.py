@@ -86,25 +86,25 @@ class ExportLog:
         )
 
 
-def stream(found: Results, log: ExportLog, samples: bool = False) -> Iterator[Cells]:
+def stream(results: Results, log: ExportLog, samples: bool = False) -> Iterator[Cells]:
     """Yield all rows, one session after the other; only one session is kept in memory.
 
     :param log: receives what is to be reported.
     :param samples: whether each sample has a row.
     :raises NotFoundError: at the end, when there was no row.
     """
-    log.problems += [problem.sentence for problem in found.problems]
-    log.notes += found.notes
+    log.problems += [problem.sentence for problem in results.problems]
+    log.notes += results.notes
     present: set[str | None] = set()
-    for source in found.sources:
+    for source in results.sources:
         log.sessions += 1
         # A copy: what it reads is not kept.
-        for cells in of_source(dataclasses.replace(source), log, samples, bool(found.parts)):
+        for cells in of_source(dataclasses.replace(source), log, samples, bool(results.parts)):
             log.counts[cells["kind"]] += 1
             if cells["kind"] == "check":
                 present.add(cells["node"])
             yield cells
-    for job in found.jobs:
+    for job in results.jobs:
         for row in table.nodes(job, present):
             log.counts["node"] += 1
             yield of_row(row)
@@ -239,8 +239,8 @@ def _to_parquet(path: Path, file: IO[bytes], rows: Iterable[Cells]) -> None:
     metadata = {METADATA: json.dumps(described), "fabricheck.version": fabricheck.__version__}
     try:
         with tempfile.TemporaryDirectory(dir=path.parent, prefix=f".{path.name}-") as folder:
-            every, parts = iter(rows), list[Path]()
-            while batch := list(islice(every, BATCH)):
+            remaining, parts = iter(rows), list[Path]()
+            while batch := list(islice(remaining, BATCH)):
                 parts.append(Path(folder, f"{len(parts):06}.parquet"))
                 frame(batch).write_parquet(parts[-1])
             pl.scan_parquet(parts).sink_parquet(file, metadata=metadata)
@@ -338,14 +338,14 @@ class OpenMetricsBuffer:
     def text(self) -> str:
         """Return the text; the node is a label where there are several nodes, and for lost ones."""
         lines = []
-        for name, (_, said, together) in _FAMILIES.items():
+        for name, (_, help_, together) in _FAMILIES.items():
             with_node = name == _PRESENT or self._several_nodes
             alike = grouped(
                 (tuple(label for label in labels if with_node or label[0] != "node"), value)
                 for labels, value in self._values[name]
             )
             if alike:
-                lines += [f"# TYPE {name} gauge", f"# HELP {name} {said}"]
+                lines += [f"# TYPE {name} gauge", f"# HELP {name} {help_}"]
             for labels, several in sorted(alike.items()):
                 shown = ",".join(
                     f'{label}="{value.translate(_ESCAPES)}"' for label, value in labels

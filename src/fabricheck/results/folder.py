@@ -59,7 +59,7 @@ class ResultsFolder:
         self.path = path
         self.node = node or _node_of(path)
         self.marks = marks_of(path)
-        found, self.unreadable = requested_nodes.latest_first(
+        jobs, self.unreadable = requested_nodes.latest_first(
             [*sorted(path.glob("reports/run-*.json")), *self._reports_elsewhere()],
             lambda report: read_report(report, path, self.node),
         )
@@ -71,7 +71,7 @@ class ResultsFolder:
         self._time_of_mark = {
             mark.number: time for mark, time in zip(self.marks, times, strict=True)
         }
-        self.sessions = sorted(found, key=self.order, reverse=True)
+        self.sessions = sorted(jobs, key=self.order, reverse=True)
 
     def _reports_elsewhere(self) -> Iterator[Path]:
         """Yield the reports that sessions wrote elsewhere, as ``--report-file`` asks.
@@ -119,8 +119,8 @@ class ResultsFolder:
     def begun(self) -> tuple[list[Session | RequestedNodes], list[requested_nodes.Unreadable]]:
         """Return all sessions and jobs, the one that began last first, and unreadable jobs."""
         jobs, unreadable = requested_nodes.jobs_of(self.path)
-        every: list[Session | RequestedNodes] = [*jobs, *self.sessions, *self.unreported()[0]]
-        return sorted(every, key=self.order, reverse=True), unreadable
+        sessions: list[Session | RequestedNodes] = [*jobs, *self.sessions, *self.unreported()[0]]
+        return sorted(sessions, key=self.order, reverse=True), unreadable
 
     def latest(self) -> Session:
         """Return the session with a report that started last.
@@ -155,15 +155,15 @@ class ResultsFolder:
         :raises NotFoundError: when no session, or more than one, has that name.
         :raises InvalidInputError: when its report cannot be read.
         """
-        found = [
+        matching = [
             session
             for session in self.sessions
             if name in (session.id, session.id.removeprefix("run-"))
         ] or [
             session for session in self.sessions if len(name) >= 4 and session.uuid.startswith(name)
         ]
-        if len(found) == 1:
-            return found[0]
+        if len(matching) == 1:
+            return matching[0]
         for report in (f"{name}.json", f"run-{name}.json"):
             if (self.path / "reports" / report).is_file():
                 read_report(self.path / "reports" / report, self.path)
@@ -212,16 +212,16 @@ class ResultsFolder:
         The sessions were killed, or are still running. Some left a list of nodes alone, and some
         nothing but their mark.
         """
-        found = grouped(
+        documents = grouped(
             (_session_of(path, self.path) or None, path) for path in self.unreported_paths()
         )
-        outside = found.pop(None, [])
+        outside = documents.pop(None, [])
         reported = {path.name for session in self.sessions for path in session.outputs}
         listed = {path.parent.name for path in self.path.glob(f"output/*/{requested_nodes.NAME}")}
-        names = {*filter(None, found)} | (listed - reported) | {*self._marked_only(reported)}
+        names = {*filter(None, documents)} | (listed - reported) | {*self._marked_only(reported)}
         sessions = []
         for name in sorted(names, reverse=True):
-            session = without_report(name, self.path, found.get(name, []), self.node)
+            session = without_report(name, self.path, documents.get(name, []), self.node)
             mark = self.mark(session)
             if mark is not None:
                 session = replace(session, start=mark.began.timestamp())
@@ -251,7 +251,7 @@ def _node_of(path: Path) -> str | None:
     if not beside.is_file():
         return None
     here = Path(path.resolve().name)
-    for node, requested in requested_nodes.read(beside).every.items():
+    for node, requested in requested_nodes.read(beside).with_network.items():
         if requested.results and Path(requested.results) == here:
             return node
     return None
@@ -303,7 +303,7 @@ def earlier_document(session: Session, case: Case, attempt: Case) -> Entry | Non
     """
     path = attempt.document_path
     later = case.earlier[case.earlier.index(attempt) + 1 :]
-    if path is None or path in {one.document_path for one in (*later, case)}:
+    if path is None or path in {attempted.document_path for attempted in (*later, case)}:
         return None
     return _document_of(session, attempt, path)
 
@@ -402,7 +402,7 @@ def _session_of(path: Path, results: Path) -> str | None:
     return inside[0] if levels == 2 else ""
 
 
-def _case(folder: Path, of: str | None = None) -> Case:
+def _case(folder: Path, measured_on: str | None = None) -> Case:
     system, partition, environ, check = map(printable, folder.parts[-len(_OF_A_CASE) :])
     node = _requested_node(folder)
     # Two checks of one name on two nodes are told apart by the node.
@@ -415,13 +415,13 @@ def _case(folder: Path, of: str | None = None) -> Case:
         reason=None,
         tags=frozenset(),
         folders=(str(folder),),
-        node=node or of,
+        node=node or measured_on,
     )
 
 
 def _requested_node(folder: Path) -> str | None:
     try:
-        found = _ON_ONE_NODE.search((folder / _SCRIPT).read_text(errors="replace"))
+        match = _ON_ONE_NODE.search((folder / _SCRIPT).read_text(errors="replace"))
     except OSError:
         return None
-    return found["node"] if found and is_node_name(found["node"]) else None
+    return match["node"] if match and is_node_name(match["node"]) else None

@@ -73,15 +73,17 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
         for (folder, _), report in zip(sessions, reports, strict=True):
             for part in _FOLDERS.values():
                 # Files of other sessions in it would belong to none.
-                own = _own(report["session_info"].get(f"prefix_{part}") or "", part)
-                if (folder / part / own).is_dir():
-                    shutil.copytree(folder / part / own, target / part / own, dirs_exist_ok=True)
-        every = [output for _, session in sessions for output in session.outputs]
-        for outputs in [place for place in every if (place / software.FOLDER).is_dir()][:1]:
+                name = _own(report["session_info"].get(f"prefix_{part}") or "", part)
+                if (folder / part / name).is_dir():
+                    shutil.copytree(folder / part / name, target / part / name, dirs_exist_ok=True)
+        outputs_of_all = [output for _, session in sessions for output in session.outputs]
+        for outputs in [place for place in outputs_of_all if (place / software.FOLDER).is_dir()][
+            :1
+        ]:
             shutil.copytree(outputs / software.FOLDER, target / "output" / software.FOLDER)
         records = [
             read_model(place / CHECKS_FILE, SessionChecks)
-            for place in every
+            for place in outputs_of_all
             if (place / CHECKS_FILE).is_file()
         ]
         if records:
@@ -154,9 +156,9 @@ def _require_same_software(sessions: Sequence[tuple[Path, Session]]) -> None:
         for folder, session in sessions
     )
     if len(reports) > 1:
-        (says, (one, *_)), (other_says, (other, *_)), *_ = reports.items()
+        (says, (first, *_)), (other_says, (other, *_)), *_ = reports.items()
         raise InvalidInputError(
-            f"{one} and {other} ran with different software, so they cannot be joined: "
+            f"{first} and {other} ran with different software, so they cannot be joined: "
             f"{' '.join(says) or 'nothing is recorded'} | "
             f"{' '.join(other_says) or 'nothing is recorded'}"
         )

@@ -46,8 +46,8 @@ def measures(arguments: Sequence[str]) -> bool:
     parser.add_argument("-r", "--run", action="store_true")
     # Short options without a value, with which -r may share its dash.
     parser.add_argument("-R", "-q", "-v", action="store_true", dest="other")
-    found, _ = parser.parse_known_args(list(arguments))
-    return bool(found.run)
+    options, _ = parser.parse_known_args(list(arguments))
+    return bool(options.run)
 
 
 def new_stamp() -> str:

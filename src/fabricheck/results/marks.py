@@ -58,9 +58,9 @@ def complete(
     :raises NotFoundError: when it cannot be written.
     :raises InvalidInputError: when it cannot be read.
     """
-    found = read_model(path, Mark)
+    mark = read_model(path, Mark)
     known = {"outputs": outputs, "elsewhere": elsewhere, "job": job}
-    write_whole(path, found.model_copy(update=known).model_dump_json(indent=1) + "\n")
+    write_whole(path, mark.model_copy(update=known).model_dump_json(indent=1) + "\n")
 
 
 def marks_of(results: Path) -> list[Mark]:

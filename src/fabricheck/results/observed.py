@@ -81,8 +81,8 @@ class Observed:
     @cached_property
     def metrics(self) -> tuple[Metric, ...]:
         """The metrics of its cases that have a value."""
-        every = (metric for row in self.checks for metric in table.metrics(row))
-        return tuple(metric for metric in every if metric.value is not None)
+        metrics = (metric for row in self.checks for metric in table.metrics(row))
+        return tuple(metric for metric in metrics if metric.value is not None)
 
     @cached_property
     def _made_of(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
@@ -150,20 +150,20 @@ def observe(checks: Iterable[Check]) -> list[Observed]:
     ]
 
 
-def distinct_partitions(every: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
+def distinct_partitions(observations: Iterable[tuple[str, Observed]]) -> tuple[Observed, ...]:
     """Return the partitions of several sessions, each with a unique name.
 
     Equal names get the node, or else the session, in front.
     """
-    found = list(every)
+    numbered = list(observations)
     for by_session in (False, True):
-        names = Counter((observed.where, observed.apart) for _, observed in found)
-        for number, (session, one) in enumerate(found):
-            if names[one.where, one.apart] > 1:
-                own = session if by_session else one.on or "unknown node"
-                apart = listed(filter(None, (own, one.apart)))
-                found[number] = session, replace(one, apart=apart)
-    return tuple(observed for _, observed in found)
+        names = Counter((observed.where, observed.apart) for _, observed in numbered)
+        for number, (session, part) in enumerate(numbered):
+            if names[part.where, part.apart] > 1:
+                name = session if by_session else part.on or "unknown node"
+                apart = listed(filter(None, (name, part.apart)))
+                numbered[number] = session, replace(part, apart=apart)
+    return tuple(observed for _, observed in numbered)
 
 
 def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> Iterator[Observed]:
@@ -177,16 +177,16 @@ def _parts(where: str, on: str | None, rows: Sequence[Check], several: bool) -> 
         (_what_of(row.document, not where), row) for row in rows if row.document is not None
     )
     first = next(iter(groups), ())
-    kept = {id(row) for row in groups.get(first, ())}
-    groups[first] = [row for row in rows if row.document is None or id(row) in kept]
-    for what, own in groups.items():
+    of_first = {id(row) for row in groups.get(first, ())}
+    groups[first] = [row for row in rows if row.document is None or id(row) in of_first]
+    for what, rows_of_part in groups.items():
         apart = [(on or "unknown node")] if several else []
         if len(groups) > 1:
             apart.append(listed(word for word in what if word))
-        documents = [row.document for row in own if row.document is not None]
-        case = next((row.case for row in own), None)
+        documents = [row.document for row in rows_of_part if row.document is not None]
+        case = next((row.case for row in rows_of_part), None)
         node = node_of(where, documents, case)
-        yield Observed(where, own, node, listed(apart), on)
+        yield Observed(where, rows_of_part, node, listed(apart), on)
 
 
 def _what_of(document: ResultDocument, alone: bool) -> tuple[str | None, ...]:

@@ -126,9 +126,9 @@ def _hiding(document: ResultDocument, shown: int, stated: int) -> str | None:
     environment = document["environment"]
     for name in _VISIBLE:
         chosen = {item for item in environment.get(name, "").split(",") if item.strip()}
-        every = chosen == set(map(str, range(stated)))
+        shows_all = chosen == set(map(str, range(stated)))
         # Where more devices are shown than a list names, the runtime does not obey it.
-        if chosen and not every and shown <= len(chosen) <= stated:
+        if chosen and not shows_all and shown <= len(chosen) <= stated:
             value = environment[name]
             return f". {name} is {value}: unset it so that every process sees all devices."
     granted = granting(environment, shown)
@@ -232,8 +232,12 @@ def _of_another_kind(document: ResultDocument, node: NodeModel) -> OtherDevices 
 
 def same_product(model: str, name: str) -> bool:
     """Whether a device's name is of a model's product; a name without a product can be of any."""
-    stated, found = products.by_name(model), products.by_name(name)
-    if stated is not None and found is not None and stated.memory_peak_gbs != found.memory_peak_gbs:
+    stated, product = products.by_name(model), products.by_name(name)
+    if (
+        stated is not None
+        and product is not None
+        and stated.memory_peak_gbs != product.memory_peak_gbs
+    ):
         return False
     words = set(_PRODUCT.findall(model)[:1])
     named = {word for word in re.split(r"[^A-Za-z0-9]+", name) if _PRODUCT.fullmatch(word)}

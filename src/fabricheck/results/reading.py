@@ -103,8 +103,8 @@ class Source:
     @cached_property
     def entries(self) -> tuple[Entry, ...]:
         """The documents, read once: one or its problem for each case, and those without a case."""
-        found = documents_of(self.session, self._may_take)
-        return tuple(entry for entry in found if self._takes(entry.case, entry))
+        entries = documents_of(self.session, self._may_take)
+        return tuple(entry for entry in entries if self._takes(entry.case, entry))
 
     @cached_property
     def by_case(self) -> Mapping[int, Entry]:
@@ -125,28 +125,28 @@ class Source:
         """The rows of its checks, then those of documents without a check."""
         held = {id(case) for case in self.cases}
         loose = [entry for entry in self.entries if id(entry.case) not in held]
-        every: list[tuple[Case | None, Entry | None]] = [
+        pairs: list[tuple[Case | None, Entry | None]] = [
             *((case, self.by_case.get(id(case))) for case in self.cases),
             *((None, entry) for entry in loose),
         ]
         # A simulated node has its own host name, valid in its partition only.
         hosts = grouped(
             (place, entry.document["host"]["hostname"])
-            for case, entry in every
+            for case, entry in pairs
             if entry is not None and entry.document is not None
             for place in (*([case.where] if case is not None else []), _MACHINE)
             if place != _MACHINE or entry.document["clock"] == "measured"
         )
         return tuple(
             check_row(self.reported, case, entry, self._node(case, entry, hosts))
-            for case, entry in every
+            for case, entry in pairs
         )
 
     @cached_property
     def named(self) -> frozenset[str]:
         """The nodes that a scheduler assigned to its checks."""
-        every = (*(case.node for case in self.cases), *(entry.node for entry in self.entries))
-        return frozenset(name for name in every if name is not None)
+        names = (*(case.node for case in self.cases), *(entry.node for entry in self.entries))
+        return frozenset(name for name in names if name is not None)
 
     def _node(
         self, case: Case | None, entry: Entry | None, hosts: Mapping[str, Sequence[str]]
@@ -166,8 +166,8 @@ class Source:
         if self.named or case is None or (entry is not None and entry.document is not None):
             return None
         # Where everything ran on one machine, a check that left nothing ran there too.
-        own = {*(hosts.get(case.where) or hosts.get(_MACHINE, ()))}
-        return own.pop() if len(own) == 1 else None
+        hosts_here = {*(hosts.get(case.where) or hosts.get(_MACHINE, ()))}
+        return hosts_here.pop() if len(hosts_here) == 1 else None
 
     @property
     def nodes(self) -> Iterator[Node]:
@@ -234,8 +234,8 @@ class Results:
     @property
     def session(self) -> Session | None:
         """The session; None for a job, for several, and without a report."""
-        one = len(self.sources) == len(self.sessions) == 1 and self.job is None
-        return self.sessions[0] if one else None
+        is_single = len(self.sources) == len(self.sessions) == 1 and self.job is None
+        return self.sessions[0] if is_single else None
 
     @property
     def checks(self) -> Iterator[Check]:
@@ -278,7 +278,10 @@ class Results:
     @cached_property
     def requested(self) -> Mapping[str, RequestedNode]:
         """The requested nodes, by the scheduler's name."""
-        return {name: node for requested in self.lists for name, node in requested.every.items()}
+        requested: dict[str, RequestedNode] = {}
+        for job in self.lists:
+            requested |= job.with_network
+        return requested
 
     @property
     def jobs(self) -> Iterator[RequestedNodes]:
@@ -305,14 +308,14 @@ class Results:
     @property
     def partitions(self) -> tuple[str, ...]:
         """The partitions of its cases, ``system:partition``."""
-        every = (case.where for source in self.sources for case in source.cases)
-        return tuple(dict.fromkeys(every))
+        partitions = (case.where for source in self.sources for case in source.cases)
+        return tuple(dict.fromkeys(partitions))
 
     @property
     def node_names(self) -> tuple[str, ...]:
         """The scheduler's names of the nodes with results."""
-        every = dict.fromkeys(row.scheduler_node for row in self.checks)
-        return tuple(node for node in every if node is not None)
+        nodes = dict.fromkeys(row.scheduler_node for row in self.checks)
+        return tuple(node for node in nodes if node is not None)
 
     @property
     def places(self) -> str:
@@ -338,7 +341,7 @@ class Results:
             )
             for source in self.sources
         ]
-        found = replace(
+        narrowed = replace(
             self,
             sources=tuple(source for source in chosen if source.cases or source.entries),
             problems=tuple(
@@ -347,15 +350,15 @@ class Results:
             job=self.job and self.job.only(on),
             parts=tuple(replace(part, job=part.job and part.job.only(on)) for part in self.parts),
         )
-        lacking = sorted(set(on) - set(found.node_names))
-        if lacking or not found.sources:
+        lacking = sorted(set(on) - set(narrowed.node_names))
+        if lacking or not narrowed.sources:
             raise NotFoundError(
                 f"There is no result of {folded(lacking) or where} in {self.title}."
             )
-        return found
+        return narrowed
 
 
-def read(names: Sequence[str] = (), every: bool = False) -> Results:
+def read(names: Sequence[str] = (), all_sessions: bool = False) -> Results:
     """Resolve names; without any, return what started last in the results folder, or the session
     that FABRICHECK_SESSION names.
 
@@ -372,12 +375,12 @@ def read(names: Sequence[str] = (), every: bool = False) -> Results:
     :raises UsageError: when ``every`` is asked of something other than a results folder.
     """
     if len(names) < 2:
-        return _read(names[0] if names else LATEST, every)
+        return _read(names[0] if names else LATEST, all_sessions)
     parts: list[Results] = []
     problems: list[Problem] = []
     for name in names:
         try:
-            parts.append(_read(name, every))
+            parts.append(_read(name, all_sessions))
         except (NotFoundError, InvalidInputError) as error:
             problems.append(Problem(str(error), None, error.exit_code))
     if not parts:
@@ -408,7 +411,7 @@ def _each_once(sources: Iterator[Source]) -> Iterator[Source]:
         seen.add(report)
 
 
-def _read(name: str, every: bool) -> Results:
+def _read(name: str, all_sessions: bool) -> Results:
     what: str = name
     chosen: list[str] = []
     # A partition and a node at most.
@@ -419,38 +422,38 @@ def _read(name: str, every: bool) -> Results:
         raise UsageError(
             f"{name!r} is not a session: give `latest`, an id, a document or a folder."
         )
-    found = _named(what, every)
+    results = _named(what, all_sessions)
     for word in chosen:
-        found = _choose(found, what, word)
-    return found
+        results = _choose(results, what, word)
+    return results
 
 
-def _choose(found: Results, name: str, word: str) -> Results:
-    if word in found.partitions:
-        return found.only(where=word)
+def _choose(results: Results, name: str, word: str) -> Results:
+    if word in results.partitions:
+        return results.only(where=word)
     # The scheduler's names suffice for most; otherwise a document may tell its node.
-    known = any(case.node == word for session in found.sessions for case in session.cases)
-    if known or word in found.node_names:
-        return found.only(on=[word])
-    unread = next((problem for problem in found.problems if problem.node == word), None)
+    known = any(case.node == word for session in results.sessions for case in session.cases)
+    if known or word in results.node_names:
+        return results.only(on=[word])
+    unread = next((problem for problem in results.problems if problem.node == word), None)
     if unread is not None:
         raise InvalidInputError(unread.sentence)
-    if not found.partitions:
+    if not results.partitions:
         raise UsageError(f"{name} has no partitions, so {word!r} cannot be one of them.")
-    kind = "partition or node" if found.node_names else "partition"
-    raise NotFoundError(f"{name} has no {kind} {word!r}; it has {found.places}.")
+    kind = "partition or node" if results.node_names else "partition"
+    raise NotFoundError(f"{name} has no {kind} {word!r}; it has {results.places}.")
 
 
-def _named(name: str, every: bool) -> Results:
+def _named(name: str, all_sessions: bool) -> Results:
     path = Path(name)
-    if every and name != LATEST and not holds_sessions(path):
+    if all_sessions and name != LATEST and not holds_sessions(path):
         raise UsageError(f"--all applies to results folders; {name} is not one.")
     if archive.is_archive(path):
-        return _of_archive(path, every)
+        return _of_archive(path, all_sessions)
     if requested_nodes.is_job(path):
-        return of_job(requested_nodes.read(path / requested_nodes.NAME), every)
+        return of_job(requested_nodes.read(path / requested_nodes.NAME), all_sessions)
     if _is_results(path):
-        return _of_folder(ResultsFolder(path), every)
+        return _of_folder(ResultsFolder(path), all_sessions)
     if path.is_dir():
         paths = find_documents(path)
         if not paths:
@@ -471,15 +474,15 @@ def _named(name: str, every: bool) -> Results:
     if name != LATEST:
         return _by_name(folder, name)
     meant = os.environ.get(marking.ENV_SESSION)
-    if every or not meant:
-        return _of_folder(folder, every)
-    found = _by_mark(folder, meant)
-    if found is None:
+    if all_sessions or not meant:
+        return _of_folder(folder, all_sessions)
+    results = _by_mark(folder, meant)
+    if results is None:
         raise NotFoundError(
             f"There is no session {meant} in {folder.path}, which {marking.ENV_SESSION} names: it "
             "was not started, or ReFrame refused its command line."
         )
-    return found
+    return results
 
 
 def _of_report(path: Path) -> Results:
@@ -533,33 +536,33 @@ def _of_begun(folder: ResultsFolder, begun: Session | RequestedNodes) -> Results
     return of_session(folder, begun) if isinstance(begun, Session) else of_job(begun)
 
 
-def _of_folder(folder: ResultsFolder, every: bool) -> Results:
-    if not every:
+def _of_folder(folder: ResultsFolder, all_sessions: bool) -> Results:
+    if not all_sessions:
         return _began_last(folder)
     unreported, outside = folder.unreported()
-    found = [of_session(folder, session) for session in reversed(folder.sessions)]
+    of_each = [of_session(folder, session) for session in reversed(folder.sessions)]
     for session in reversed(unreported):
         results = of_session(folder, session)
         # One that left nothing but its mark has no part in all results.
         if not _is_empty(results.sources[0]):
-            found.append(results)
+            of_each.append(results)
     if outside:
         title = f"documents outside any session in {folder.path}"
-        found.append(_of_documents(title, folder.path, outside))
+        of_each.append(_of_documents(title, folder.path, outside))
     jobs, damaged = requested_nodes.jobs_of(folder.path)
     problems = [Problem(str(problem)) for _, problem in (*folder.unreadable, *damaged)]
-    found += [of_job(job, every) for job in reversed(jobs)]
-    if not found:
+    of_each += [of_job(job, all_sessions) for job in reversed(jobs)]
+    if not of_each:
         raise folder.problems[0] if folder.problems else folder.no_session()
     return Results(
         name=folder.path.resolve().name,
         title=f"all sessions of {folder.path}",
         home=folder.path,
-        sources=tuple(source for results in found for source in results.sources),
-        problems=(*problems, *(problem for results in found for problem in results.problems)),
+        sources=tuple(source for results in of_each for source in results.sources),
+        problems=(*problems, *(problem for results in of_each for problem in results.problems)),
         # A killed session leaves nothing out of the others.
-        notes=tuple(note for results in found for note in results.notes),
-        parts=tuple(found),
+        notes=tuple(note for results in of_each for note in results.notes),
+        parts=tuple(of_each),
     )
 
 
@@ -647,18 +650,18 @@ def _left_nothing(folder: ResultsFolder, session: Session) -> str:
     )
 
 
-def of_job(job: RequestedNodes, every: bool = False) -> Results:
+def of_job(job: RequestedNodes, all_sessions: bool = False) -> Results:
     """Return the sessions of a job over many nodes: the last one of each node, or all."""
-    found: list[Results] = []
+    of_each: list[Results] = []
     problems: list[Problem] = []
     # Behind the requested nodes what joins them, where it was to be measured.
-    for node, part in job.every.items():
+    for node, part in job.with_network.items():
         path = None if part.results is None else job.folder / part.results
         if path is None or not path.is_dir():
             continue
         folder = ResultsFolder(path, node)
-        sessions = folder.sessions[::-1] if every else []
-        if every:
+        sessions = folder.sessions[::-1] if all_sessions else []
+        if all_sessions:
             problems += [Problem(str(error), node) for error in folder.problems]
         else:
             try:
@@ -667,7 +670,7 @@ def of_job(job: RequestedNodes, every: bool = False) -> Results:
                 problems.append(Problem(str(problem), node))
             except NotFoundError:
                 pass  # a killed session may have left documents
-        found += [of_session(folder, session) for session in sessions]
+        of_each += [of_session(folder, session) for session in sessions]
         for last in folder.unreported()[0][:1]:
             requested = job
             if part is job.network:
@@ -676,35 +679,35 @@ def of_job(job: RequestedNodes, every: bool = False) -> Results:
             left = of_session(folder, last, requested)
             # What the job knows of a node tells why its session left nothing.
             if not _is_empty(left.sources[0]):
-                found.append(left)
+                of_each.append(left)
     count = len(job.nodes)
     return Results(
         name=job.name,
         title=f"job {job.name} over {count} node{'' if count == 1 else 's'}",
         home=job.folder,
-        sources=tuple(source for results in found for source in results.sources),
-        problems=(*problems, *(problem for results in found for problem in results.problems)),
+        sources=tuple(source for results in of_each for source in results.sources),
+        problems=(*problems, *(problem for results in of_each for problem in results.problems)),
         job=job,
     )
 
 
-def _of_archive(path: Path, every: bool) -> Results:
+def _of_archive(path: Path, all_sessions: bool) -> Results:
     top = archive.unpacked(path)
     results = top / archive.RESULTS
     inside = [document for document in find_documents(top) if not document.is_relative_to(results)]
     try:
-        found = _of_folder(ResultsFolder(results), every)
+        of_archive = _of_folder(ResultsFolder(results), all_sessions)
     except NotFoundError:
         # A session that started and left no document is included, as of an interrupted first hour.
-        if not every:
+        if not all_sessions:
             sentence = f"{path} contains no session, so there is nothing to judge."
             raise NotFoundError(sentence) from None
-        found = Results(archive.stem(path), "", results, ())
-    if every and inside:
+        of_archive = Results(archive.stem(path), "", results, ())
+    if all_sessions and inside:
         outside = Source(top, without_report("", top, inside))
-        found = replace(found, sources=(*found.sources, outside))
-    title = f"archive {path}" if every else found.title
-    return replace(found, title=title, archive=path)
+        of_archive = replace(of_archive, sources=(*of_archive.sources, outside))
+    title = f"archive {path}" if all_sessions else of_archive.title
+    return replace(of_archive, title=title, archive=path)
 
 
 def _of_documents(title: str, home: Path, paths: Sequence[Path]) -> Results:

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from pydantic import AwareDatetime, BeforeValidator, Field
+from pydantic import AliasChoices, AwareDatetime, BeforeValidator, Field
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError
@@ -32,10 +32,10 @@ CHOSEN_OF_NETWORK = ("-t", "^network$")
 
 def _written_out(given: Any) -> Any:
     # Pydantic takes a number as seconds since 1970, even the rest of a cut date.
-    found = moment(given) if isinstance(given, str) else given
-    if not isinstance(found, datetime):
+    time = moment(given) if isinstance(given, str) else given
+    if not isinstance(time, datetime):
         raise ValueError("it is not a date and time")
-    return found
+    return time
 
 
 class _Begun(Protocol):
@@ -58,8 +58,8 @@ class RequestedNode(StrictModel):
     results: its own results folder beside the file; None where all nodes share the session's.
     state, because: the state that the scheduler reported when the session began (``IDLE``,
     ``DOWN+DRAIN``), and its reason. ended: when its part ended; None while it runs, and for a node
-    that never answered. status: the exit status of its session; None without one. said: how its
-    part ended where it was stopped, in one sentence that names it.
+    that never answered. status: the exit status of its session; None without one. how_ended:
+    how its part ended where it was stopped, in one sentence that names it; ``said`` in older files.
     """
 
     results: str | None = None
@@ -67,7 +67,7 @@ class RequestedNode(StrictModel):
     because: str | None = None
     ended: Moment | None = None
     status: int | None = None
-    said: str | None = None
+    how_ended: str | None = Field(default=None, validation_alias=AliasChoices("how_ended", "said"))
 
     @property
     def reported(self) -> str:
@@ -116,10 +116,10 @@ class RequestedNodes(StrictModel):
         """The nodes that were to have results of their own, or that could not be used."""
         if not self.network_only:
             return self.nodes
-        return {name: node for name, node in self.nodes.items() if node.said is not None}
+        return {name: node for name, node in self.nodes.items() if node.how_ended is not None}
 
     @property
-    def every(self) -> dict[str, RequestedNode]:
+    def with_network(self) -> dict[str, RequestedNode]:
         """The nodes, and behind them the network under the host list of all nodes."""
         if self.network is None:
             return self.measured
@@ -174,10 +174,10 @@ def latest_first(
     paths: Iterable[Path], read_one: Callable[[Path], _T]
 ) -> tuple[list[_T], list[Unreadable]]:
     """Return what files describe, the last one first, and those that cannot be read."""
-    found, unreadable = [], []
+    jobs, unreadable = [], []
     for path in paths:
         try:
-            found.append(read_one(path))
+            jobs.append(read_one(path))
         except InvalidInputError as problem:
             unreadable.append((path.lstat().st_mtime, problem))
-    return sorted(found, key=lambda requested: requested.start, reverse=True), unreadable
+    return sorted(jobs, key=lambda requested: requested.start, reverse=True), unreadable

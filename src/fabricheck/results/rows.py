@@ -173,10 +173,10 @@ class Metric:
             return ()
         if record.decided or record.reduce not in ("worst", "best"):
             return record.decided or record.series
-        own = (
+        deciding = (
             index for index in record.series if document["series"][index]["median"] == self.value
         )
-        return tuple(own) or record.series
+        return tuple(deciding) or record.series
 
     @property
     def decisive_series(self) -> list[Measured]:
@@ -464,16 +464,16 @@ def by_place(rows: Iterable[Check]) -> dict[tuple[str, str | None], list[Check]]
 
     Where a partition has one node, checks without one join it.
     """
-    every = list(rows)
-    nodes = grouped((row.where, row.scheduler_node) for row in every)
-    named = {where: {name for name in own if name is not None} for where, own in nodes.items()}
-    only = {where: own.pop() for where, own in named.items() if len(own) == 1}
-    found: dict[tuple[str, str | None], list[Check]] = {
-        (where, node): [] for where, own in nodes.items() for node in own
+    all_rows = list(rows)
+    nodes = grouped((row.where, row.scheduler_node) for row in all_rows)
+    named = {where: {name for name in names if name is not None} for where, names in nodes.items()}
+    only = {where: names.pop() for where, names in named.items() if len(names) == 1}
+    by_node: dict[tuple[str, str | None], list[Check]] = {
+        (where, node): [] for where, names in nodes.items() for node in names
     }
-    for row in every:
-        found[row.where, row.scheduler_node or only.get(row.where)].append(row)
-    return {place: own for place, own in found.items() if own}
+    for row in all_rows:
+        by_node[row.where, row.scheduler_node or only.get(row.where)].append(row)
+    return {place: names for place, names in by_node.items() if names}
 
 
 def select(rows: Iterable[Series], **fields: Any) -> list[Series]:
@@ -490,12 +490,12 @@ def select(rows: Iterable[Series], **fields: Any) -> list[Series]:
 
 def largest(rows: Iterable[Series], key: Callable[[Series], Key]) -> Mapping[Key, Series]:
     """Return the largest series of each key; the first one of equal size."""
-    found: dict[Key, Series] = {}
+    largest_of: dict[Key, Series] = {}
     for row in rows:
         name = key(row)
-        if name not in found or row.bytes > found[name].bytes:
-            found[name] = row
-    return found
+        if name not in largest_of or row.bytes > largest_of[name].bytes:
+            largest_of[name] = row
+    return largest_of
 
 
 def curve(rows: Iterable[Series]) -> list[Series]:

@@ -95,14 +95,14 @@ class MetricResult(NamedTuple):
 
         The margin is None if the limit is the reference itself, as for counts.
         """
-        found = []
+        limits = []
         sides = ((self.least, self.lower, "at least", 1), (self.most, self.upper, "at most", -1))
         for limit, part, word, sign in sides:
             if limit is not None and self.value is not None and self.is_finite:
                 left = sign * (self.value - limit)
-                found.append((limit, word, 100 * left / abs(limit) if part and limit else None))
+                limits.append((limit, word, 100 * left / abs(limit) if part and limit else None))
         return min(
-            found, key=lambda attempt: 0.0 if attempt[2] is None else attempt[2], default=None
+            limits, key=lambda attempt: 0.0 if attempt[2] is None else attempt[2], default=None
         )
 
 
@@ -137,8 +137,8 @@ DISTRIBUTED = re.compile(r" %(?P<what>\.part|\.nid)=(?P<value>\S+)")
 
 def _with_node_names(display_name: str) -> str:
     """Return the name of a check; refuse the name of a node in it that has not the form of one."""
-    for found in DISTRIBUTED.finditer(display_name):
-        if found["what"] == ".nid" and not is_node_name(found["value"]):
+    for match in DISTRIBUTED.finditer(display_name):
+        if match["what"] == ".nid" and not is_node_name(match["value"]):
             raise ValueError("its node is not the name of one")
     return display_name
 
@@ -203,9 +203,9 @@ class SessionInfo(_Section):
     def stamp(self) -> str:
         """What names the log of the session, as our settings name it; empty for another log."""
         for path in self.log_files:
-            found = _LOG.fullmatch(Path(path).name)
-            if found is not None:
-                return found["stamp"]
+            match = _LOG.fullmatch(Path(path).name)
+            if match is not None:
+                return match["stamp"]
         return ""
 
 
@@ -238,9 +238,9 @@ def parse_report(path: Path) -> RunReport:
     """
     try:
         text = read_text(path)
-        found = RunReport.model_validate_json(text)
+        report = RunReport.model_validate_json(text)
         models.parse_json(text, path, infinite=True)
-        return found
+        return report
     except NotFoundError as error:
         raise InvalidInputError(str(error)) from None
     except ValidationError as invalid:

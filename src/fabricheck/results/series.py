@@ -153,8 +153,8 @@ def noise(series: Series) -> Noise:
         return "moved by the host"
     if series["regime"] == "cache":
         return "latency"  # small arrays measure launches
-    found = _NOISE.get(kind_of_series(series), "devices")
-    return "pinned at once" if found == "pinned" and series["direction"] != "one-way" else found
+    kind = _NOISE.get(kind_of_series(series), "devices")
+    return "pinned at once" if kind == "pinned" and series["direction"] != "one-way" else kind
 
 
 def device_pair(series: Series) -> list[int]:

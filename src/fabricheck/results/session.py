@@ -111,10 +111,10 @@ class Case:
     def why(self) -> list[str]:
         """Why it failed: of missed references the check's own sentences, else what ReFrame says."""
         reason = self.reason or ""
-        own = own_sentences(reason) if self.phase == "performance" else []
+        sentences = own_sentences(reason) if self.phase == "performance" else []
         whole = " ".join(reason.split())
-        if own or not whole:
-            return own
+        if sentences or not whole:
+            return sentences
         return [whole]
 
     @property
@@ -316,9 +316,9 @@ def _node(entry: TestCase, name: str) -> str | None:
     # several are those of a step.
     if entry.scheduler == _LOCAL and len(nodes) < 2:
         return None
-    for found in DISTRIBUTED.finditer(name):
-        if found["what"] == ".nid":
-            return found["value"]
+    for match in DISTRIBUTED.finditer(name):
+        if match["what"] == ".nid":
+            return match["value"]
     return folded(nodes) if nodes else None
 
 
@@ -342,9 +342,9 @@ def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterat
     if not recorded:
         return
     if base and f"{recorded}/".startswith(f"{base}/"):
-        own = base.rstrip("/").rpartition("/")[2]
+        last = base.rstrip("/").rpartition("/")[2]
         within = recorded[len(base) :].strip("/")
-        folder = f"{results}/{kind}" if own == kind else f"{results}/{kind}/{own}"
+        folder = f"{results}/{kind}" if last == kind else f"{results}/{kind}/{last}"
         present = f"{folder}/{within}"
         yield present
         if present == recorded:

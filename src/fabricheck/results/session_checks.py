@@ -82,15 +82,15 @@ def joined_checks(records: Sequence[SessionChecks]) -> SessionChecks:
     """Return the first record with the deviations of all, and what all of them accept."""
     first, *others = records
     partitions = dict(first.partitions)
-    for where, its in first.partitions.items():
+    for where, partition in first.partitions.items():
         rest = [record.partitions[where] for record in others if where in record.partitions]
-        deviations = [*its.deviations]
-        accepts = [*its.accepts]
+        deviations = [*partition.deviations]
+        accepts = [*partition.accepts]
         for other in rest:
             deviations += [each for each in other.deviations if each not in deviations]
             accepts = [name for name in accepts if name in other.accepts]
         changes = {"deviations": deviations, "accepts": accepts}
-        partitions[where] = its.model_copy(update=changes)
+        partitions[where] = partition.model_copy(update=changes)
     return first.model_copy(update={"partitions": partitions})
 
 
@@ -116,12 +116,9 @@ def last_checks(results: Path, where: str) -> SessionChecks | None:
     """
     # The names of the folders begin with the start of the session.
     paths = sorted(results.glob(f"output/*/{CHECKS_FILE}"), reverse=True)
-    records = (read_model(path, SessionChecks) for path in paths)
-    return next(
-        (
-            record
-            for record in records
-            if (found := record.partitions.get(where)) and found.checks.keys() - found.plain
-        ),
-        None,
-    )
+    for path in paths:
+        record = read_model(path, SessionChecks)
+        partition = record.partitions.get(where)
+        if partition is not None and partition.checks.keys() - partition.plain:
+            return record
+    return None

@@ -101,10 +101,10 @@ def table() -> Iterator[tuple[str, str, str]]:
 
 def _has_fields(series: Series, fields: Mapping[str, str]) -> bool:
     for name, value in fields.items():
-        found: Any = series
+        value_: Any = series
         for step in name.split("."):
-            found = found[step]
-        if found != value:
+            value_ = value_[step]
+        if value_ != value:
             return False
     return True
 

@@ -111,7 +111,7 @@ def busy_host(document: ResultDocument) -> BusyHost | None:
 
 def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttled]:
     """Return the devices that ran below their clock, by a counter or a snapshot's reason."""
-    found = []
+    throttles = []
     for index, before, after in _pairs(document, devices):
         counted = _throttled_s(before, after) if after is not None else {}
         length = document["duration_s"]
@@ -127,7 +127,7 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
         reasons = tuple(dict.fromkeys((*long, *shown)))
         moments = (When.MEANWHILE if long else When(0), *(when for _, when in seen))
         clocks = [state["clock_mhz"] for state, _ in seen if state["clock_mhz"] is not None]
-        found.append(
+        throttles.append(
             Throttled(
                 _named(document, index),
                 reasons,
@@ -138,7 +138,7 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
                 when=functools.reduce(operator.or_, moments),
             )
         )
-    return found
+    return throttles
 
 
 def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, float]:
@@ -155,7 +155,7 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
 
     :param what: one of those in `Errors`.
     """
-    found = [
+    rises = [
         new
         for index, before, after in _pairs(document, devices)
         if after is not None
@@ -168,8 +168,8 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
         for name, first, last in _controllers(document):
             rise = int(_rise(first[counter], last[counter]))
             if rise:
-                found.append(Errors(name, what, rise))
-    return found
+                rises.append(Errors(name, what, rise))
+    return rises
 
 
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
@@ -185,17 +185,17 @@ def link_errors(document: ResultDocument, devices: Devices = None) -> list[Error
 
 def counters_back(document: ResultDocument, devices: Devices = None) -> list[CountersBack]:
     """Return the devices of which a counter of errors went back during the run."""
-    found = []
+    backs = []
     for index, before, after in _pairs(document, devices):
         lower = _lower(before, after) if after is not None else []
         if lower:
-            found.append(CountersBack(_named(document, index), tuple(lower)))
-    return found
+            backs.append(CountersBack(_named(document, index), tuple(lower)))
+    return backs
 
 
 def errors_between(documents: Iterable[ResultDocument]) -> list[Errors]:
     """Return the new errors of devices while none of a session's programs ran on their host."""
-    found = []
+    rises = []
     last: dict[tuple[str, str | int], DeviceState] = {}
     running = 0
     for _, document, snapshot, when in sorted(_moments(documents), key=lambda moment: moment[0]):
@@ -204,7 +204,7 @@ def errors_between(documents: Iterable[ResultDocument]) -> list[Errors]:
             named = _named(document, device_state["index"])
             key = (host, named.pci_address or named.index)
             if when is When.BEFORE and running == 0 and key in last:
-                found += [
+                rises += [
                     replace(new, between=True)
                     for new in _new_errors(named, last[key], device_state)
                 ]
@@ -212,7 +212,7 @@ def errors_between(documents: Iterable[ResultDocument]) -> list[Errors]:
         # A program that was killed has no end: what came then is between programs.
         if document["state"]["after"] is not None:
             running += 1 if when is When.BEFORE else -1
-    return merged(found)
+    return merged(rises)
 
 
 def _moments(
@@ -235,18 +235,18 @@ _OF_DEVICE = ""
 
 def _counters(device_state: DeviceState) -> dict[str, Mapping[str, int]]:
     """Return by what is counted the counters of a device by link; those that its driver tells."""
-    found: dict[str, Mapping[str, int]] = {}
+    counters: dict[str, Mapping[str, int]] = {}
     memory: Mapping[str, Any] = device_state["memory_errors"] or {}
     for what, member in _MEMORY_ERRORS.items():
         number = memory.get(member)
         if number is not None:
-            found[what] = {_OF_DEVICE: number}
+            counters[what] = {_OF_DEVICE: number}
     pcie = device_state["pcie"]
     if pcie is not None and pcie["replays"] is not None:
-        found["PCIe replay"] = {_OF_DEVICE: pcie["replays"]}
+        counters["PCIe replay"] = {_OF_DEVICE: pcie["replays"]}
     for kind, by_link in (device_state.get("link_errors") or {}).items():
-        found[LINK_ERROR_NOUNS[kind]] = by_link
-    return found
+        counters[LINK_ERROR_NOUNS[kind]] = by_link
+    return counters
 
 
 def _new_errors(named: NamedDevice, before: DeviceState, after: DeviceState) -> Iterator[Errors]:
@@ -300,7 +300,7 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
 
     Its speed is not examined: an idle link slows down by itself.
     """
-    found = []
+    narrowed = []
     for index, before, after in _pairs(document, devices):
         pcie = (after or before)["pcie"]
         if pcie is None or not pcie["width"] or not pcie["width_max"]:
@@ -317,8 +317,8 @@ def narrow_pcie(document: ResultDocument, devices: Devices = None) -> list[Narro
         )
         if pcie["width"] < most:
             narrow = NarrowPcie(_named(document, index), pcie["width"], most, both)
-            found.append(narrow)
-    return found
+            narrowed.append(narrow)
+    return narrowed
 
 
 def lost_functions(document: ResultDocument) -> list[PciFunction]:
@@ -384,26 +384,26 @@ def logged(document: ResultDocument) -> list[Logged]:
         return []
     indices = {device["pci_address"]: device["index"] for device in document["devices"]}
     lines = [*(aftermath["kernel_log"] or ()), *(aftermath["runtime_log"] or ())]
-    every = []
+    entries = []
     for line in lines:
         address = line["pci_address"]
         device: NamedDevice | str | None = address
         if address is not None and address in indices:
             device = NamedDevice(indices[address], address)
         node = node_name(document["host"])
-        every.append(Logged(node, line["kind"], line.get("row"), device, line["text"]))
-    return sorted(merged(every), key=lambda each: each.kind != "hardware")
+        entries.append(Logged(node, line["kind"], line.get("row"), device, line["text"]))
+    return sorted(merged(entries), key=lambda each: each.kind != "hardware")
 
 
 def shows_others(document: ResultDocument) -> bool:
     """Whether a document shows, before and after, what others used of the devices and the host."""
-    every = [snapshot for snapshot, _ in _snapshots(document)]
+    snapshots = [snapshot for snapshot, _ in _snapshots(document)]
     known = (
         snapshot["host"]["others"] is not None
         and all(state["processes"] is not None for state in snapshot["devices"])
-        for snapshot in every
+        for snapshot in snapshots
     )
-    return len(every) == 2 and all(known)
+    return len(snapshots) == 2 and all(known)
 
 
 def disturbances(document: ResultDocument, devices: Devices = None) -> list[Cause]:
@@ -444,11 +444,11 @@ def causes(document: ResultDocument, devices: Devices = None) -> list[Cause]:
 def devices_of(series: Iterable[Series], document: ResultDocument) -> set[int]:
     """Return the devices that take part in some series of a document."""
     rank_devices = {rank["rank"]: rank["device"] for rank in document.get("ranks") or ()}
-    found: set[int | None] = set()
-    for one in series:
-        found |= {*one["device_set"], one["source"]["device"], one["destination"]["device"]}
-        found |= {rank_devices.get(rank) for rank in one.get("ranks") or ()}
-    return {index for index in found if index is not None}
+    numbers: set[int | None] = set()
+    for each in series:
+        numbers |= {*each["device_set"], each["source"]["device"], each["destination"]["device"]}
+        numbers |= {rank_devices.get(rank) for rank in each.get("ranks") or ()}
+    return {index for index in numbers if index is not None}
 
 
 # Snapshots

@@ -39,10 +39,10 @@ def check_row(
     :param node: its node, where more is known than case and document tell.
     """
     document = entry.document if entry is not None else None
-    of: dict[str, Any] = _of_session(session) | _of_run(document)
+    fields: dict[str, Any] = _of_session(session) | _of_run(document)
     if case is not None:
         repetition = REPETITION.search(case.name)
-        of |= {
+        fields |= {
             "system": case.system,
             "partition": case.partition,
             "environment": case.environ,
@@ -55,11 +55,11 @@ def check_row(
             "reason": case.reason or (str(entry.problem) if entry and entry.problem else None),
         }
     elif entry is not None and entry.path is not None:
-        of["check"] = entry.path.resolve().parent.name
+        fields["check"] = entry.path.resolve().parent.name
     recorded = entry or case
     # The scheduler's name of the node, else the host's own.
-    named = node or (recorded and recorded.node) or of.get("hostname")
-    return Check(case=case, entry=entry, node=named, **of)
+    named = node or (recorded and recorded.node) or fields.get("hostname")
+    return Check(case=case, entry=entry, node=named, **fields)
 
 
 def _of_session(session: Session | None) -> dict[str, Any]:
@@ -231,13 +231,13 @@ def states(row: Check) -> Iterator[State]:
         }
         yield State(check_row=row, values=taken | columns.of_host(snapshot["host"]))
         for device_state in snapshot["devices"]:
-            own = devices[device_state["index"]]
+            described = devices[device_state["index"]]
             named = {
                 "device": device_state["index"],
-                "device_name": products.label(own),
-                "device_arch": own["arch"],
-                "pci_address": own["pci_address"],
-                "unique_id": own["unique_id"],
+                "device_name": products.label(described),
+                "device_arch": described["arch"],
+                "pci_address": described["pci_address"],
+                "unique_id": described["unique_id"],
             }
             members = columns.of_device(device_state)
             yield State(check_row=row, values=taken | named | members)
@@ -262,5 +262,5 @@ def nodes(
             system=system,
             partition=partition,
             result=PRESENT if name in there else LOST,
-            reason="; ".join(filter(None, [state, node.said])),
+            reason="; ".join(filter(None, [state, node.how_ended])),
         )

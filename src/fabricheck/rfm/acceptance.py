@@ -104,11 +104,12 @@ def _outcome_faults(document: ResultDocument, requested: Requested) -> Iterator[
         yield f"The result of {program} on node {node} is incomplete: the run did not finish."
     outcome = document["outcome"]
     if outcome["status"] != "good":
-        said = f": {outcome['message']}" if outcome["message"] else "."
-        yield f"The outcome of {program} on node {node} is {outcome['status']}{said}"
-    found = document["program"]
-    if found["name"] != program:
-        yield f"The result on node {node} is from {found['name']}, but the check ran {program}."
+        message = f": {outcome['message']}" if outcome["message"] else "."
+        yield f"The outcome of {program} on node {node} is {outcome['status']}{message}"
+    measured_by = document["program"]
+    if measured_by["name"] != program:
+        other = measured_by["name"]
+        yield f"The result on node {node} is from {other}, but the check ran {program}."
     yield from runtime_faults(document, requested)
     if document["faults_injected"]:
         yield (
@@ -238,11 +239,11 @@ def _simulated(node: Mapping[str, Any] | None) -> str:
 def device_faults(document: ResultDocument, architectures: Sequence[str] | None) -> Iterator[str]:
     """Yield one sentence if a node has other devices than the check's partition states."""
     # ROCm appends the modes of a device to its architecture: gfx90a:sramecc+:xnack-.
-    found = Counter(device["arch"].split(":")[0] for device in document["devices"])
-    wanted = found if architectures is None else Counter(architectures)
-    if found != wanted:
+    present = Counter(device["arch"].split(":")[0] for device in document["devices"])
+    wanted = present if architectures is None else Counter(architectures)
+    if present != wanted:
         yield (
-            f"Node {document['host']['hostname']} has {_count(found)}; the partition states "
+            f"Node {document['host']['hostname']} has {_count(present)}; the partition states "
             f"{_count(wanted)}."
         )
 
@@ -366,24 +367,24 @@ def _between_nodes(node: NodeModel, series: Series, ranks: Sequence[Rank]) -> Bo
     """
     if not node.nics:
         return None
-    every = sum(nic.peak_gbs for nic in node.nics)
+    all_nics = sum(nic.peak_gbs for nic in node.nics)
     if series["bytes_counted"] == "bus":
         # For each byte that a node's NICs send, of n ranks on two nodes; over more nodes the NICs
         # send more, and allow less.
         ranked = len(series.get("ranks") or series["device_set"])
         divided = series["operation"] in ("allreduce", "allgather", "reduce_scatter")
         times = 2 * (ranked - 1) / ranked if divided else 1.0
-        how = f"{times:g} x {every:g} GB/s of all NICs of a node, which send each byte once"
-        return Bound(times * every, "derived", f"{node.name}: {how}")
+        how = f"{times:g} x {all_nics:g} GB/s of all NICs of a node, which send each byte once"
+        return Bound(times * all_nics, "derived", f"{node.name}: {how}")
     ways = 2 if series["direction"] == "both-ways" else 1
     senders = (series.get("ranks") or [])[::2]
     known = {rank["rank"]: rank for rank in ranks}
     if series["role"] == "sum":
         nodes = len({known[sender]["host"] for sender in senders if sender in known}) or 1
-        peak, of = nodes * every, f"all NICs of {'a node' if nodes == 1 else f'{nodes} nodes'}"
+        peak, what = nodes * all_nics, f"all NICs of {'a node' if nodes == 1 else f'{nodes} nodes'}"
     else:
-        peak, of = _of_used_nics(node, known[senders[0]] if senders and known else None)
-    how = f"{ways} x {peak:g} GB/s of {of}"
+        peak, what = _of_used_nics(node, known[senders[0]] if senders and known else None)
+    how = f"{ways} x {peak:g} GB/s of {what}"
     return Bound(ways * peak, "derived", f"{node.name}: {how}")
 
 

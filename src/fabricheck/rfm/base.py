@@ -218,18 +218,18 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
         check, partition = type(self).__name__, self.current_partition
-        found = stated.references_in(published.folder())
-        if check not in found.file_of:
-            raise PipelineError(f"No file in {found.folder} has references of {check}.")
+        references = stated.references_in(published.folder())
+        if check not in references.file_of:
+            raise PipelineError(f"No file in {references.folder} has references of {check}.")
         named = partition.extras.get("references")
-        stated_entries = found.entries(check, partition.fullname, named)
-        limits = MetricLimits(partition.fullname, self.node, found.record(partition.fullname))
+        stated_entries = references.entries(check, partition.fullname, named)
+        limits = MetricLimits(partition.fullname, self.node, references.record(partition.fullname))
         rules = {
             metric.name: limits.rule(
                 check,
                 metric,
                 stated_entries.get(metric.name),
-                found.why_open(check, partition.fullname, metric.name, named),
+                references.why_open(check, partition.fullname, metric.name, named),
             )
             for metric in metrics
         }
@@ -243,12 +243,15 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self._record_metrics(metrics)
         judged = [(metric, entries.plain(self.entries.get(metric.name))) for metric in metrics]
         missing = [metric for metric, entry in judged if entry is None]
-        faults = [f"Metric {one.name} has no reference on {partition.fullname}." for one in missing]
+        faults = [
+            f"Metric {metric.name} has no reference on {partition.fullname}." for metric in missing
+        ]
         if missing:
+            key = references.key(check, partition.fullname, named) or partition.fullname
             faults.append(
-                f"State what is missing in {found.folder / found.file_of[check]}, under {check} "
-                f"and {found.key(check, partition.fullname, named) or partition.fullname}: a limit "
-                f"with its source, or [0, null, null, {missing[0].unit}] for report only."
+                f"State what is missing in {references.folder / references.file_of[check]}, under "
+                f"{check} and {key}: a limit with its source, or [0, null, null, "
+                f"{missing[0].unit}] for report only."
             )
         faults += [
             fault
@@ -256,8 +259,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             if entry is not None
             for fault in entries.faults(metric.name, metric.unit, entry)
         ]
-        if faults and named is not None and named not in found.sets:
-            faults.append(f"No file has its references '{named}': there are {listed(found.sets)}.")
+        if faults and named is not None and named not in references.sets:
+            faults.append(
+                f"No file has its references '{named}': there are {listed(references.sets)}."
+            )
         if faults:
             raise PipelineError("\n".join(faults))
         self.reference = {
@@ -458,20 +463,20 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         )
         hidden = why.sentence if why is not None and why.kind == "setting" else None
         wheres = [metric.where for metric in self.expected_metrics()]
-        found = [
+        prevented = [
             *self.wrong_settings(document),
             *settings.disturbing(document, self.intended_variables, wheres),
         ]
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
-        sentences = "\n".join([*found, *map(sentence_of, disturbed), *first_of(faults)])
+        sentences = "\n".join([*prevented, *map(sentence_of, disturbed), *first_of(faults)])
         if hidden:
             raise failed("setting", hidden)
         if other_devices:
             raise failed("other-devices", sentences)
         if sentences:
             doubted: Failure | None = "doubted-value" if only_doubts else None
-            raise failed("setting" if found else doubted, sentences)
+            raise failed("setting" if prevented else doubted, sentences)
 
     @property
     def intended_variables(self) -> Mapping[str, str]:

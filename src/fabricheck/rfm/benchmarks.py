@@ -274,10 +274,13 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
         """Return ordered pairs of devices by link class; for host memory, one without devices."""
         if self.runtime == "host":
             return {"": [()]}
-        found = ordered_pairs(self.required_node)
+        by_class = ordered_pairs(self.required_node)
         if self.first_only:
-            found = {name: [pair for pair in own if pair[0] == 0] for name, own in found.items()}
-        return {name: pairs for name, pairs in found.items() if pairs}
+            by_class = {
+                name: [pair for pair in ordered if pair[0] == 0]
+                for name, ordered in by_class.items()
+            }
+        return {name: pairs for name, pairs in by_class.items() if pairs}
 
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each pair and program."""

@@ -150,15 +150,15 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             if line.strip() and not line.startswith(_FROM_REFRAME)
         ]
         errors = [number for number, line in enumerate(lines) if _ERROR.search(line)]
-        said = "it printed nothing"
+        reason = "it printed nothing"
         if lines:
             number = errors[0] if errors else -1
             # CMake reports the file in one line and the error in the next.
             more = lines[number + 1 : number + 2] if lines[number].endswith(":") and errors else []
-            said = " ".join([lines[number], *more])
+            reason = " ".join([lines[number], *more])
         return (
             f"The build of the runtime {self.runtime} by {'Spack' if self.by_spack else 'CMake'} "
-            f"ended with exit code {job.exitcode}: {said.rstrip('.')}. The whole output is in "
+            f"ended with exit code {job.exitcode}: {reason.rstrip('.')}. The whole output is in "
             f"{self.stagedir}, {job.stderr} and {job.stdout}."
         )
 
@@ -174,7 +174,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             self._write_platform()
         self._keep_lock()
         self.submit_once()
-        one = launchers.line(self.job, self.job.launcher, 1)
+        launch = launchers.line(self.job, self.job.launcher, 1)
         several = self.rank_launcher(range(self.ranks))
         self.num_tasks = self.num_tasks_per_node = max(self.ranks, 1)
         self.job.num_tasks = self.num_tasks
@@ -188,7 +188,7 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
             self.executable_opts = ["||", "test", "$?", "-eq", str(NO_DEVICE)]
             return
         first, *others = self._started()
-        self.executable = self._command(one, *first)
+        self.executable = self._command(launch, *first)
         self.postrun_cmds = [
             self._command(launchers.line(self.job, several, self.ranks), program, arguments)
             for program, arguments in others
@@ -229,10 +229,10 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
         system = self.current_system.name
         used = software.Used(system, self.current_environ.name, self.current_environ.extras)
         try:
-            said = software.write(Path(self.stagedir), [used])
+            sentences = software.write(Path(self.stagedir), [used])
         except FabricheckError as error:
             raise PipelineError(str(error)) from None
-        for sentence in said:
+        for sentence in sentences:
             self.logger.info(f"{self.name}: {sentence}")
 
     def last_to_end(self) -> tuple[str, ResultDocument | None]:

@@ -23,12 +23,12 @@ _FREE = frozenset({"overlay", "seconds", "max_pending_time", "time_limit", "node
 
 def when_started(partition: Any) -> list[Deviation]:
     """Return the deviations of a partition that its session has before anything is measured."""
-    found = [
+    deviations = [
         Deviation(name="other-references", facts=_other_references()),
         Deviation(name="without-mpi", facts=list(_without_mpi(partition))),
         Deviation(name="changed-checks", facts=_changed_variables()),
     ]
-    return [deviation for deviation in found if deviation.facts]
+    return [deviation for deviation in deviations if deviation.facts]
 
 
 def of_programs(programs: Iterable[tuple[str, str]]) -> list[Deviation]:

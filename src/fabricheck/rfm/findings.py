@@ -276,7 +276,9 @@ def _on_its_device(
         yield f"Rank {rank['rank']} has no device."
         return
     others = [
-        one["rank"] for one in ranks if one["device"] == device and one["rank"] < rank["rank"]
+        other["rank"]
+        for other in ranks
+        if other["device"] == device and other["rank"] < rank["rank"]
     ]
     if others and not shared:
         yield f"Rank {rank['rank']} has device {device}, which rank {others[0]} also has."
@@ -299,17 +301,17 @@ def _on_its_cores(
     if cores != [core]:
         yield f"Rank {rank['rank']} may use cores {format_cores(cores)}; core {core} was requested."
     taken = [
-        one["rank"]
-        for one in ranks
-        if one["rank"] < rank["rank"] and set(one["cores"]) & set(cores)
+        other["rank"]
+        for other in ranks
+        if other["rank"] < rank["rank"] and set(other["cores"]) & set(cores)
     ]
     if taken:
         yield f"Rank {rank['rank']} shares cores {format_cores(cores)} with rank {taken[0]}."
     domain = domain_of_core(node, core) if node else None
-    for name, found in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
-        if domain is not None and found != domain:
+    for name, seen in (("cores", rank["numa_domain"]), ("memory", rank["memory_domain"])):
+        if domain is not None and seen != domain:
             yield (
-                f"Rank {rank['rank']} has its {name} in NUMA domain {found}, but core {core} is "
+                f"Rank {rank['rank']} has its {name} in NUMA domain {seen}, but core {core} is "
                 f"in domain {domain}."
             )
 
@@ -345,10 +347,10 @@ def misbound(document: ResultDocument, node: NodeModel) -> Iterator[str]:
 
 
 def _unknown_devices(document: ResultDocument, node: NodeModel) -> Iterator[str]:
-    found, wanted = len(document["devices"]), len(node.devices)
-    if found != wanted:
+    seen, wanted = len(document["devices"]), len(node.devices)
+    if seen != wanted:
         yield (
-            f"The ranks together see {count(found, 'different device')}; node model {node.name} "
+            f"The ranks together see {count(seen, 'different device')}; node model {node.name} "
             f"has {wanted}."
         )
     for device in document["devices"]:
@@ -396,11 +398,11 @@ def _of_its_cores(
     if not cores:
         yield f"Rank {rank['rank']} may use no core."
         return
-    kept = cores & {core for domain in node.domains for core in domain.reserved}
-    if kept:
+    reserved = cores & {core for domain in node.domains for core in domain.reserved}
+    if reserved:
         yield (
-            f"Rank {rank['rank']} may use cores {format_cores(kept)}, reserved for the system on "
-            f"{node.name}."
+            f"Rank {rank['rank']} may use cores {format_cores(reserved)}, reserved for the system "
+            f"on {node.name}."
         )
     shared = [other["rank"] for other in earlier if set(other["cores"]) & cores]
     if shared:
@@ -411,7 +413,7 @@ def _of_its_cores(
     if number is None:
         return
     near = node.device(number).near_cores
-    if cores - kept - set(near):
+    if cores - reserved - set(near):
         yield (
             f"Rank {rank['rank']} may use cores {format_cores(cores)} and sees {name}, whose "
             f"cores are {format_cores(near)}."
@@ -463,6 +465,6 @@ class SiteAffinityCheck(Findings, RanksCheck, special=True):  # type: ignore[cal
 
     def requested(self) -> Requested:
         """Return the devices that the ranks see together; findings refer to them."""
-        found = load(Path(self.stagedir) / RESULT)["devices"]
+        devices = load(Path(self.stagedir) / RESULT)["devices"]
         architecture = self.current_partition.devices[0].arch
-        return replace(super().requested(), architectures=[architecture for _ in found])
+        return replace(super().requested(), architectures=[architecture for _ in devices])

@@ -87,10 +87,10 @@ def emit(
     # Options that decide how a check runs; the job names the check by its hash.
     repeated = {"-S": "vars", "-J": "job_options", "-p": "prgenv"}
     options = [
-        f"{letter}{one}"
+        f"{letter}{value}"
         for letter, name in repeated.items()
-        for one in reframe_internals.option(name) or ()
-        if (letter, one) != ("-p", ".*")
+        for value in reframe_internals.option(name) or ()
+        if (letter, value) != ("-p", ".*")
     ]
     system = runtime.runtime().system
     partitions = [partition.fullname for partition in system.partitions]
@@ -165,7 +165,7 @@ def _job(
     command = [*_kept(shlex.split(line)), f"--system={system}", *options]
     junit = str(folder / "junit.xml")
     command.append(f"--report-junit={junit}")
-    own = {
+    members = {
         key: value for key, value in written.items() if key not in ("script", "needs", "artifacts")
     }
     stated = written["artifacts"]
@@ -174,14 +174,14 @@ def _job(
         # No other job measures the runner's node at the same time, in any pipeline.
         **({"resource_group": "fabricheck-node-$FABRICHECK_RUNNER_TAG"} if local else {}),
         "timeout": TIMEOUT_HERE if local else TIMEOUT_QUEUED,
-        **own,
+        **members,
         "stage": MEASURE,
         "script": [" ".join(["ci/gitlab/run.sh", str(folder), *map(_quoted, command)])],
         "artifacts": {
             "expire_in": KEPT,
             **stated,
             "when": "always",
-            "paths": [str(folder), *(one for one in stated["paths"] if one != report)],
+            "paths": [str(folder), *(path for path in stated["paths"] if path != report)],
             "reports": {**stated.get("reports", {}), "junit": junit},
         },
     }

@@ -269,10 +269,10 @@ def _record_software(testcases: Iterable[Any]) -> None:
     system = runtime.runtime().system.name
     used = [software.Used(system, case.environ.name, case.environ.extras) for case in testcases]
     try:
-        said = software.write(Path(runtime.runtime().output_prefix), used)
+        sentences = software.write(Path(runtime.runtime().output_prefix), used)
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"What the programs are built from was not recorded: {error}") from None
-    for sentence in said:
+    for sentence in sentences:
         say(sentence)
 
 
@@ -346,7 +346,7 @@ class _Session:
         A session of names (-n), and one that repeats another's part, may be of fewer check files.
         """
         results = Path(runtime.runtime().output_prefix).parent.parent
-        found = {}
+        partitions = {}
         for partition in _whole_partitions():
             where = partition.fullname
             checks = {
@@ -359,7 +359,7 @@ class _Session:
             lost = {} if self._is_part else _lost(partition, checks, before)
             ran = before.partitions[where].ran if before is not None else ()
             plain = [type(case.check).__name__ for case in self._generated if _is_plain(case.check)]
-            found[where] = PartitionChecks(
+            partitions[where] = PartitionChecks(
                 checks=checks,
                 lost=lost,
                 ran=ran,
@@ -367,7 +367,7 @@ class _Session:
                 deviations=deviations.when_started(partition),
                 accepts=partition.extras.get("accepts", ()),
             )
-        return SessionChecks(written=requested_nodes.now(), partitions=found)
+        return SessionChecks(written=requested_nodes.now(), partitions=partitions)
 
     def with_outcomes(
         self,
@@ -380,31 +380,33 @@ class _Session:
 
         One that ran before and skips now is lost.
         """
-        found = {}
-        for where, one in checks.partitions.items():
+        partitions = {}
+        for where, before in checks.partitions.items():
             ran = _classes(ended, where)
             skips = _classes(skipped, where) - ran
-            now = () if self._is_part else sorted(skips & set(one.ran))
+            now = () if self._is_part else sorted(skips & set(before.ran))
             lost = {name: "skipped now, run in an earlier session" for name in now}
             programs = _programs(ended, where)
             changes = {
-                "deviations": [*one.deviations, *deviations.of_programs(programs)],
-                "lost": {**one.lost, **lost},
-                "ran": sorted(set(one.ran) - skips | ran),
+                "deviations": [*before.deviations, *deviations.of_programs(programs)],
+                "lost": {**before.lost, **lost},
+                "ran": sorted(set(before.ran) - skips | ran),
                 "without_value": dict(_without_value(passed, where)),
             }
-            found[where] = one.model_copy(update=changes)
-        return SessionChecks(written=checks.written, partitions=found)
+            partitions[where] = before.model_copy(update=changes)
+        return SessionChecks(written=checks.written, partitions=partitions)
 
     def require_all(self, checks: SessionChecks) -> None:
         """Raise an error when a partition lost checks, or one passed without a value."""
-        found = checks.partitions.items()
-        said = [each for where, one in found for each in one.losses(where)]
-        if said:
-            said.append(f"The checks are those of {self._path}.")
-        said += [each for where, one in found for each in one.valueless(where)]
-        if said:
-            raise ReframeError(" ".join(said))
+        partitions = checks.partitions.items()
+        sentences = [each for where, partition in partitions for each in partition.losses(where)]
+        if sentences:
+            sentences.append(f"The checks are those of {self._path}.")
+        sentences += [
+            each for where, partition in partitions for each in partition.valueless(where)
+        ]
+        if sentences:
+            raise ReframeError(" ".join(sentences))
 
     @property
     def _is_part(self) -> bool:

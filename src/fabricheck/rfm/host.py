@@ -51,8 +51,8 @@ def full_system_name() -> str:
 
 
 def _with_name_of_site(host: str) -> str:
-    found = (os.environ.get(variable, "") for variable in NAMED_BY)
-    return " ".join([host, *dict.fromkeys(filter(None, found))])
+    names = (os.environ.get(variable, "") for variable in NAMED_BY)
+    return " ".join([host, *dict.fromkeys(filter(None, names))])
 
 
 def results_folder(default: Path) -> Path:

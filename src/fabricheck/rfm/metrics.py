@@ -110,7 +110,7 @@ class Figure:
 
     def record(self, document: ResultDocument, rule: Rule | None) -> MetricRecord:
         """Return the indices of its series in the document, how they are reduced, and its rule."""
-        index = {id(one): number for number, one in enumerate(document["series"])}
+        index = {id(each): number for number, each in enumerate(document["series"])}
         of_one_unit = {series["unit"] for series in self.series} == {self.metric.unit}
         reduced = of_one_unit and self.metric.of_medians
         return MetricRecord(
@@ -140,15 +140,15 @@ def series_of(
     chosen: list[Series] = []
     for key in combinations(metric, population):
         wanted = dict(zip(metric.over, key, strict=True))
-        found = [series for series in matching if _fits(series, wanted)]
-        if len(found) != 1:
-            number = "no" if not found else "more than one"
+        fitting = [series for series in matching if _fits(series, wanted)]
+        if len(fitting) != 1:
+            number = "no" if not fitting else "more than one"
             fields = listed(f"{name} {value}" for name, value in {**metric.where, **wanted}.items())
             raise MetricError(
                 f"Metric {metric} has {number} series for {fields} in the result of "
                 f"{_place(document, wanted)}."
             )
-        chosen += found
+        chosen += fitting
     for series in chosen:
         if series["unit"] != unit:
             raise MetricError(
@@ -206,13 +206,17 @@ def _between_nodes(document: ResultDocument, series: Sequence[Series]) -> str:
 
     named: list[str] = []
     for each in series:
-        own = each.get("ranks") or []
-        hosts = list(dict.fromkeys(ranks[number]["host"] for number in own if number < len(ranks)))
+        numbers = each.get("ranks") or []
+        hosts = list(
+            dict.fromkeys(ranks[number]["host"] for number in numbers if number < len(ranks))
+        )
         if len(hosts) < 2:
             return ""
         pair = " and " if each["direction"] == "both-ways" else " to "
         named.append(
-            pair.join(map(end, own)) if len(own) == 2 else f"all NICs of {enumerated(hosts)}"
+            pair.join(map(end, numbers))
+            if len(numbers) == 2
+            else f"all NICs of {enumerated(hosts)}"
         )
     return listed(dict.fromkeys(named))
 

@@ -85,24 +85,24 @@ class OsuNodesCheck(MpiBesideNics, OfNodes, OsuCheck, special=True):  # type: ig
 
     def launches(self) -> Sequence[Launch]:
         """Return two launches for each program."""
-        found: list[Launch] = []
+        launches: list[Launch] = []
         for program in self.programs:
-            every = program in OSU.at_once
-            own = self.node_devices if every else self.node_devices[:1]
+            on_all = program in OSU.at_once
+            devices_of_node = self.node_devices if on_all else self.node_devices[:1]
             on_devices = self.runtime != "host"
-            devices = self.on_all_nodes(own) if on_devices else ()
-            ranks = self.node_count * len(own) if every else 2
+            devices = self.on_all_nodes(devices_of_node) if on_devices else ()
+            ranks = self.node_count * len(devices_of_node) if on_all else 2
             sizes = self.latency_sizes if program == "osu_latency" else self.judged_sizes()
-            found += self.twice(program, devices, ranks, sizes)
-        return found
+            launches += self.twice(program, devices, ranks, sizes)
+        return launches
 
     def mpi_line(self, devices: Sequence[int], ranks: int) -> str:
         """Return the launcher of ranks beside the first NICs, and the prefix of each program."""
         each = ranks // self.node_count
         placed = self.beside_nics
-        own = placed.first(each) if placed else None
+        placement = placed.first(each) if placed else None
         shown = devices[:each]
-        return " ".join(filter(None, [self.near_line(own, each), self.environment(shown)]))
+        return " ".join(filter(None, [self.near_line(placement, each), self.environment(shown)]))
 
     def facts_command(self) -> str:
         """Return the command of ``mpi`` that describes the nodes and proves what MPI uses."""
@@ -175,10 +175,10 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
 
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:
         """Return the versions that the environment requires, and the network of the fabric."""
-        found = super().conditions(launches)
+        of_collectives = super().conditions(launches)
         provider = self.fabric.provider
         network = self.current_environ.extras.get("rccl_network") or NETWORKS[provider]
-        return {**found, "network": network, "provider": provider}
+        return {**of_collectives, "network": network, "provider": provider}
 
     def processes(self, plan: Any) -> int:
         """One process for each device."""

@@ -210,18 +210,18 @@ def unproven(
         device = f" on device {devices[number]}" if near is not None else ""
         who = f"rank {rank['rank']}{device} of node {host}"
         is_renamed = known.isdisjoint(used[host])
-        said = _left_by(rank, fabric, None if near is None or is_renamed else near.name)
+        why = _left_by(rank, fabric, None if near is None or is_renamed else near.name)
         network = rank.get("network")
-        if said is None and near is not None and is_renamed and network and network["nics"]:
+        if why is None and near is not None and is_renamed and network and network["nics"]:
             busiest = network["nics"][0]["name"]
             other, beside = first.setdefault((host, busiest), (rank["rank"], near))
             if beside != near:
-                said = (
+                why = (
                     f"left it by {busiest}, as those of rank {other} did, which is nearest to "
                     "another NIC: bind ranks near their devices, and let MPI choose the nearest NIC"
                 )
-        if said:
-            yield f"Messages of {who} {said}."
+        if why:
+            yield f"Messages of {who} {why}."
 
 
 def _used_nics(ranks: Sequence[Rank]) -> Mapping[str, set[str]]:
@@ -290,10 +290,10 @@ class MpiBesideNics(rfm.RegressionTestPlugin):  # type: ignore[misc]
 
     def _other_policy(self, document: ResultDocument) -> Iterator[str]:
         for name, value in self.nic_policy.items():
-            found = document["environment"].get(name, "not set")
-            if found != value:
+            set_to = document["environment"].get(name, "not set")
+            if set_to != value:
                 yield (
-                    f"{name} is {found} on node {document['host']['hostname']}, but {self.name} "
+                    f"{name} is {set_to} on node {document['host']['hostname']}, but {self.name} "
                     f"sets it to {value}: no wrapper or launcher may change it."
                 )
 
@@ -315,18 +315,18 @@ class RanksBesideNics(MpiBesideNics, SeveralNodes):
         """Return a metric's value; `UNPROVEN` counts the sentences of `wrong_settings`."""
         if metric == UNPROVEN:
             return Figure(metric, float(len(self.unproven_of(document))), (), ())
-        found: Figure = super().figure(document, metric)
-        return found
+        figure: Figure = super().figure(document, metric)
+        return figure
 
     @run_before("sanity")  # type: ignore[untyped-decorator]
     def _leave_out_distances(self) -> None:
         """Leave out the metrics of distances that no two NICs of these nodes have."""
         with contextlib.suppress(FabricheckError):  # the base judges and reports this
-            found = {*self.distances_in(load(Path(self.stagedir) / RESULT))} - {None}
-            if not found:
+            measured = {*self.distances_in(load(Path(self.stagedir) / RESULT))} - {None}
+            if not measured:
                 return
             self.absent = tuple(
-                distance for distance in self.fabric.distances if distance not in found
+                distance for distance in self.fabric.distances if distance not in measured
             )
             for name in self.perf_variables.keys() - {
                 metric.name for metric in self.judged_metrics()
@@ -425,18 +425,18 @@ class NicMedian(Metric):
         """
         rates = rates_by_distance(document)
         chosen = [rates.get(self.distance, [])] if self.distance else rates.values()
-        found = [rate for each in chosen for rate in each]
-        if not found:
+        all_rates = [rate for each in chosen for rate in each]
+        if not all_rates:
             raise MetricError(f"Metric {self}: there is no rate between NICs of that distance.")
-        return Figure(self, statistics.median(found), (), ())
+        return Figure(self, statistics.median(all_rates), (), ())
 
 
 def rates_by_distance(document: ResultDocument) -> dict[Distance | None, list[float]]:
     """Return the rates of NICs apart in phase 1, in GB/s, by the distance of the two NICs."""
-    found: dict[Distance | None, list[float]] = {}
+    by_distance: dict[Distance | None, list[float]] = {}
     rounds = document.get("rounds")
     if rounds is None:
-        return found
+        return by_distance
     places = [
         [None if nic["place"] is None else Place(**nic["place"]) for nic in node["nics"]]
         for node in rounds["nodes"]
@@ -451,8 +451,8 @@ def rates_by_distance(document: ResultDocument) -> dict[Distance | None, list[fl
                 for number, rate in enumerate(rates):
                     if rate is not None:
                         apart = distance(places[source][number], places[target][number])
-                        found.setdefault(apart, []).append(rate)
-    return found
+                        by_distance.setdefault(apart, []).append(rate)
+    return by_distance
 
 
 class FabricCheck(RanksBesideNics, NearRanksCheck, special=True):  # type: ignore[call-arg]

@@ -37,13 +37,13 @@ def peers_of_the_first(node: NodeModel) -> dict[str, Pair]:
     Used for curves over sizes, which would be the same for all pairs of a class. The classes are
     those of direct links or, if device 0 has no direct link, all of its classes.
     """
-    found = {
+    first_of_class = {
         link_class: min(pair for pair in pairs if pair[0] == 0)
         for link_class, pairs in node.link_classes.items()
         if any(pair[0] == 0 for pair in pairs)
     }
-    direct = {link_class: pair for link_class, pair in found.items() if link_class.direct}
-    return {link_class.name: pair for link_class, pair in (direct or found).items()}
+    direct = {link_class: pair for link_class, pair in first_of_class.items() if link_class.direct}
+    return {link_class.name: pair for link_class, pair in (direct or first_of_class).items()}
 
 
 def pair_arguments(check: MeasuringCheck) -> list[str]:
@@ -76,16 +76,16 @@ class BestSet(Metric):
         chosen = series_of(document, self, {}, "GB/s")
         by_pair = {(series["device_set"][0], series["device_set"][1]): series for series in chosen}
         measured = {pair: series["median"] for pair, series in by_pair.items()}
-        found = judge(self.node, self.k, measured)
-        weakest = by_pair[found.weakest]
-        predicted, best = (",".join(map(str, devices)) for devices in (found.predicted, found.best))
+        sets = judge(self.node, self.k, measured)
+        weakest = by_pair[sets.weakest]
+        predicted, best = (",".join(map(str, devices)) for devices in (sets.predicted, sets.best))
         compared = (
-            f"{weakest['median']:.1f} of {found.weakest_peak_gbs:g} GB/s, the lowest share of its "
+            f"{weakest['median']:.1f} of {sets.weakest_peak_gbs:g} GB/s, the lowest share of its "
             f"peak among devices {predicted}, predicted as the best {self.k}; with "
-            f"{found.predicted_gbs:.1f} GB/s on average between two they have {found.percent:.1f} "
+            f"{sets.predicted_gbs:.1f} GB/s on average between two they have {sets.percent:.1f} "
             f"% of devices {best}"
         )
-        return Figure(self, found.percent, chosen, (weakest,), compared)
+        return Figure(self, sets.percent, chosen, (weakest,), compared)
 
 
 class BestDevicesCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]

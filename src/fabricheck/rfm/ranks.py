@@ -145,17 +145,17 @@ class Unverified(Metric):
         :param population: ``cases`` as returned by `cases`, and ``ranks``, all of the launch.
         :raises MetricError: when nothing was verified.
         """
-        found = {
+        verified = {
             (series["operation"], series.get("datatype"), series["bytes"])
             for series in document["series"]
             if series["experiment"] == "E12"
             and series.get("ranks") == list(population["ranks"])
             and series["verification"]["bytes_checked"]
         }
-        if not found:
+        if not verified:
             node = document["host"]["hostname"]
             raise MetricError(f"Metric {self}: nothing was verified on all ranks of node {node}.")
-        lacking = [case for case in population["cases"] if case not in found]
+        lacking = [case for case in population["cases"] if case not in verified]
         return Figure(self, float(len(lacking)), (), ())
 
 
@@ -187,8 +187,8 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         """Return the buffers, the noise limit, and the collectives that MPI does not support."""
         limit = ("--noise-limit", str(self.extra("noise_limit")))
         left_out = ("--without", ",".join(self.without)) if self.without else ()
-        own = super().program_arguments()
-        return ("--buffers", self.buffers, *own, *left_out, *limit)
+        of_program = super().program_arguments()
+        return ("--buffers", self.buffers, *of_program, *left_out, *limit)
 
     def check_sanity(self) -> None:
         """Report operations that MPI did not finish before reporting how the launch ended.
@@ -207,8 +207,8 @@ class MpiCheck(NearRanksCheck, special=True):  # type: ignore[call-arg]
         skipped: list[dict[str, str]] = []
         for name in (RESULT, f"{RESULT}.partial"):  # a crash may leave either
             with contextlib.suppress(OSError, ValueError):
-                found = json.loads((Path(self.stagedir) / name).read_text())
-                skipped = skipped or found.get("skipped") or []
+                document = json.loads((Path(self.stagedir) / name).read_text())
+                skipped = skipped or document.get("skipped") or []
         names = [skip["operation"] for skip in skipped if skip["operation"] not in self.without]
         if names:
             yield (
@@ -246,14 +246,14 @@ class MpiPairsCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
         For simultaneous pairs also the worst relative to the same pair alone.
         """
-        found = [
+        metrics = [
             self._metric(operation, role, name, pairs, reduce)
             for operation in self.operations
             for role in self._roles(operation)
             for name, pairs in self.groups().items()
             for reduce in WORST_AND_MEDIAN
         ]
-        return [*found, *self._beside_alone()]
+        return [*metrics, *self._beside_alone()]
 
     def _beside_alone(self) -> Iterator[Metric]:
         for operation in self.operations:

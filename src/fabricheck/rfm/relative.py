@@ -77,24 +77,24 @@ class PeerRatio(Metric):
             for member, members in zip(of_worst, ways, strict=True)
         )
         decisive = tuple(series for member in of_worst for series in member.series)
-        said = f"{percent:.4g} % of the others ({values})"
-        return Figure(self, percent, tuple(all_series), decisive, said)
+        sentence = f"{percent:.4g} % of the others ({values})"
+        return Figure(self, percent, tuple(all_series), decisive, sentence)
 
     def _members(
-        self, document: ResultDocument, population: Population, of: Metric
+        self, document: ResultDocument, population: Population, metric: Metric
     ) -> list[_Member]:
-        found: dict[Hashable, list[Series]] = {}
-        chosen = series_of(document, of, population, of.unit, added=self.groups is not None)
+        by_name: dict[Hashable, list[Series]] = {}
+        chosen = series_of(document, metric, population, metric.unit, added=self.groups is not None)
         names = range(len(chosen)) if self.groups is None else self.groups
         for name, series in zip(names, chosen, strict=True):
-            found.setdefault(name, []).append(series)
-        if len(found) < 2:
+            by_name.setdefault(name, []).append(series)
+        if len(by_name) < 2:
             raise MetricError(
                 f"Metric {self} has only one member on {where_measured(document, ())}."
             )
         return [
             _Member(tuple(members), sum(series["median"] for series in members), _cable(members))
-            for members in found.values()
+            for members in by_name.values()
         ]
 
 
@@ -165,8 +165,8 @@ class OfSingle(Metric):
         worst = at_once[number]
         share = " by its share of links" if self.node is not None else ""
         values = f"{worst['median']:.6g} of {fair:.6g} {worst['unit']}{share}"
-        said = f"{percent:.4g} % of its solo value ({values})"
-        return Figure(self, percent, (*at_once, *itertools.chain(*alone)), (worst,), said)
+        sentence = f"{percent:.4g} % of its solo value ({values})"
+        return Figure(self, percent, (*at_once, *itertools.chain(*alone)), (worst,), sentence)
 
 
 @dataclass(frozen=True)
@@ -199,8 +199,8 @@ class OfFirst(Metric):
         number = percents.index(min(percents))
         percent, worst = percents[number], now[number]
         values = f"{worst['median']:.6g} of {before[number]['median']:.6g} {worst['unit']}"
-        said = f"{percent:.4g} % of its value when the session began ({values})"
-        return Figure(self, percent, now, (worst,), said)
+        sentence = f"{percent:.4g} % of its value when the session began ({values})"
+        return Figure(self, percent, now, (worst,), sentence)
 
 
 @dataclass(frozen=True)

@@ -91,10 +91,10 @@ def record(job: str) -> Mapping[str, str]:
     :raises LookupError: when it cannot be queried or no longer knows the job, with its first line.
     """
     # scontrol prints all parts of an array or a heterogeneous job.
-    found = [words for words in map(_words, _lines(_shown("job", job))) if words["JobId"] == job]
-    if len(found) != 1:
+    jobs = [words for words in map(_words, _lines(_shown("job", job))) if words["JobId"] == job]
+    if len(jobs) != 1:
         raise LookupError("scontrol prints no record of the job, or several")
-    return found[0]
+    return jobs[0]
 
 
 def cancel_if_blocked(
@@ -108,30 +108,30 @@ def cancel_if_blocked(
     """
     asking = [job for job in jobs if job.pin_nodes and reframe_internals.is_pending(job)]
     names = sorted({name for check in asking for name in check.pin_nodes})
-    found: dict[str, RequestedNode] = {}
+    states_of: dict[str, RequestedNode] = {}
     if names:
         with contextlib.suppress(LookupError):
-            found = query_nodes(",".join(names))
+            states_of = query_nodes(",".join(names))
     lost = {
-        check: [name for name in check.pin_nodes if _is_lost(found, name, check)]
+        check: [name for name in check.pin_nodes if _is_lost(states_of, name, check)]
         for check in asking
     }
     cancel(scheduler, [job for job in jobs if lost.get(job, True)], reasons)
     for check, nodes in lost.items():
-        if isinstance(check.exception, JobBlockedError) and nodes[0] in found:
-            node = found[nodes[0]]
-            said = (
+        if isinstance(check.exception, JobBlockedError) and nodes[0] in states_of:
+            node = states_of[nodes[0]]
+            sentence = (
                 f"node {nodes[0]} is {node.reported}: the job would have waited for it and "
                 "was cancelled"
             )
-            reframe_internals.set_failed(check, JobBlockedError(said, check.jobid))
+            reframe_internals.set_failed(check, JobBlockedError(sentence, check.jobid))
 
 
-def _is_lost(found: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
+def _is_lost(nodes: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
     """Return whether a job waits for a lost node; for an unknown node ReFrame decides."""
-    if name not in found:
+    if name not in nodes:
         return True
-    found_states = set(states(found[name]))
+    found_states = set(states(nodes[name]))
     options = (*job.sched_access, *job.options, *job.cli_options)
     reserved = any(option.startswith("--reservation") for option in options)
     return bool(found_states & _LOST) or (bool(found_states & _RESERVED) and not reserved)
@@ -163,10 +163,10 @@ def query_nodes(names: str) -> dict[str, RequestedNode]:
     :raises LookupError: as `record`.
     """
     lines = _lines(_shown("nodes", names))
-    found = {_words(line)["NodeName"]: parse_node(line) for line in lines}
-    if len(found) != len(lines) or not set(nodelists.unfolded(names)).issuperset(found):
+    nodes = {_words(line)["NodeName"]: parse_node(line) for line in lines}
+    if len(nodes) != len(lines) or not set(nodelists.unfolded(names)).issuperset(nodes):
         raise LookupError("scontrol prints a node twice, or one that it was not asked for")
-    return found
+    return nodes
 
 
 def _shown(what: str, name: str) -> str:
@@ -184,8 +184,8 @@ def _shown(what: str, name: str) -> str:
         raise LookupError(str(error)) from None
     if ended.returncode != 0:
         # The first line is the reason; the others advise the user of the option.
-        said = ended.stderr.strip().splitlines() or [f"scontrol ended with {ended.returncode}"]
-        raise LookupError(said[0].strip())
+        errors = ended.stderr.strip().splitlines() or [f"scontrol ended with {ended.returncode}"]
+        raise LookupError(errors[0].strip())
     return ended.stdout
 
 
@@ -203,12 +203,12 @@ _FREE = re.compile(r"\s(?:Command|WorkDir|Comment|Extra)=")
 def _words(line: str) -> _Words:
     pairs = _pairs(line)
     # The first of each name counts; later ones may be free text.
-    found = _Words(reversed(pairs))
+    words = _Words(reversed(pairs))
     counts = Counter(word for word, _ in {*_pairs(_FREE.split(line)[0])})
     for word, number in counts.items():
         if number > 1:
-            del found[word]
-    return found
+            del words[word]
+    return words
 
 
 def _pairs(text: str) -> list[tuple[str, str]]:
@@ -237,11 +237,11 @@ def complete(job: Any) -> None:
         exit_code = 128 + int(signal) if int(signal) else int(code)
         state, nodes = known["JobState"], known["NodeList"]
     except (LookupError, ValueError) as error:
-        said = (
+        sentence = (
             f"Slurm does not report how the job ended ({error}): the scheduler squeue needs its "
             "record in the controller (MinJobAge); with accounting use the scheduler slurm"
         )
-        reframe_internals.set_failed(job, JobError(said, job.jobid))
+        reframe_internals.set_failed(job, JobError(sentence, job.jobid))
     else:
         reframe_internals.set_ended(job, state, exit_code, nodes)
 
@@ -312,7 +312,7 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
 
     :raises ReframeError: when these are the allocation around the session, or one queue.
     """
-    found: dict[str, dict[str, str]] = {}
+    nodes_of: dict[str, dict[str, str]] = {}
     for partition in partitions:
         node = partition.extras.get("node")
         if node is None or partition.launcher_type.registered_name != STEP_LAUNCHER:
@@ -321,8 +321,8 @@ def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
         if partition.scheduler.registered_name != "local":
             queue = _queue(partition)
             where = f"the nodes of {f'--partition={queue}' if queue else partition.fullname}"
-        found.setdefault(where, {})[partition.fullname] = node
-    for where, nodes in found.items():
+        nodes_of.setdefault(where, {})[partition.fullname] = node
+    for where, nodes in nodes_of.items():
         if len(set(nodes.values())) > 1:
             raise ReframeError(
                 f"The partitions {listed(nodes)} have different nodes "
@@ -364,16 +364,16 @@ def step_options(job: Any, tasks: int, number: int = 1) -> list[str]:
     :param number: of the nodes.
     """
     # In an allocation srun takes both from it; in one for eight ranks, it would start eight.
-    found = [f"--nodes={number}", f"--ntasks={tasks}"]
+    options = [f"--nodes={number}", f"--ntasks={tasks}"]
     if number > 1:
         # The ranks of a node have successive numbers, whatever the job distributes.
-        found += [f"--ntasks-per-node={tasks // number}", "--distribution=block"]
+        options += [f"--ntasks-per-node={tasks // number}", "--distribution=block"]
     there = len(allocated(os.environ)) if job.scheduler.registered_name == "local" else 0
     if there > number or there > 1:
-        found.append(f"--nodelist={nodelists.folded(measured_nodes(os.environ, number))}")
+        options.append(f"--nodelist={nodelists.folded(measured_nodes(os.environ, number))}")
     if tasks == number:
-        found.append(ALL_CORES)
-    return found
+        options.append(ALL_CORES)
+    return options
 
 
 def allocated(environment: Mapping[str, str]) -> Sequence[str]:
@@ -456,7 +456,9 @@ def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> N
         described = sorted(reframe_internals.nodes_of(partition).items())
         try:
             requested = {
-                one: parse_node(description) for one, description in described if one in requested
+                each: parse_node(description)
+                for each, description in described
+                if each in requested
             }
         except LookupError as error:
             raise ReframeError(f"--distribute found no nodes of {name}: {error}.") from None

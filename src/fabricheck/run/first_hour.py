@@ -144,8 +144,8 @@ class Place:
     @property
     def model(self) -> str | None:
         """The name of the node model."""
-        found: str | None = self.target.partition["extras"].get("node")
-        return found
+        model: str | None = self.target.partition["extras"].get("node")
+        return model
 
     def lacks(self, step: Step) -> str | None:
         """Return why a step is not possible here, None if it is."""
@@ -185,11 +185,11 @@ def place(name: str) -> Place:
     :param name: ``system:partition``, or a system with one partition.
     :raises FabricheckError: as `fabricheck.site.partitions.choose`, and where several are named.
     """
-    found = choose(name)
-    if len(found) != 1 or len(found[0].environments) != 1:
-        several = listed(path.name for path in found)
+    targets = choose(name)
+    if len(targets) != 1 or len(targets[0].environments) != 1:
+        several = listed(path.name for path in targets)
         raise UsageError(f"{name} is several partitions or environments: name one of {several}.")
-    target = found[0]
+    target = targets[0]
     (environment,) = target.environments
     extras = environment["extras"]
     return Place(
@@ -322,7 +322,7 @@ def move_log(output: Path, log: Path) -> None:
     :param log: the file for them; not created without any.
     :raises OSError: when a file cannot be read or written.
     """
-    kept: list[bytes] = []
+    significant: list[bytes] = []
     seen = 0
     rest = output.with_name(f"{output.name}.rest")
     with output.open("rb") as lines, rest.open("wb") as other:
@@ -331,12 +331,12 @@ def move_log(output: Path, log: Path) -> None:
                 other.write(line)
                 continue
             seen += 1
-            if len(kept) < MOST_LINES and _TELLS.search(line):
-                kept.append(line.rstrip(b"\n")[:MOST_IN_LINE] + b"\n")
+            if len(significant) < MOST_LINES and _TELLS.search(line):
+                significant.append(line.rstrip(b"\n")[:MOST_IN_LINE] + b"\n")
     rest.replace(output)
     if seen:
-        head = f"{len(kept)} of {seen} lines of the runtime, the most significant ones\n"
-        log.write_bytes(head.encode() + b"".join(kept))
+        head = f"{len(significant)} of {seen} lines of the runtime, the most significant ones\n"
+        log.write_bytes(head.encode() + b"".join(significant))
 
 
 #: The folder with the output of the commands, a folder for each.

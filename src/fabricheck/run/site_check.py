@@ -237,10 +237,10 @@ def _account(target: Target, machine: Machine) -> Finding:
     option = JOB_OPTIONS[_ACCOUNT].split("=")[0]
     access = map(str, target.partition.get("access", []))
     stated = [text for text in access if text.startswith((f"{option}=", "-A"))]
-    found = [name for name in (_ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
+    variables = [name for name in (_ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
     return either(
-        stated or found,
-        f"Jobs have an account ({listed(stated or found)}).",
+        stated or variables,
+        f"Jobs have an account ({listed(stated or variables)}).",
         f"The jobs of {target.name} have no account: export {_ACCOUNT}=PROJECT.",
     )
 
@@ -448,16 +448,16 @@ def check_spack(environment: Section, machine: Machine) -> Iterator[Finding]:
         yield from _spack(machine, name, None, installed)
         yield missing(read)
         return
-    path, found = read
-    yield from _spack(machine, name, found, installed)
+    path, lock = read
+    yield from _spack(machine, name, lock, installed)
     yield either(
         installed,
         f"The Spack environment {name} is installed in {software.home(name)}.",
         f"The Spack environment {name} is not installed, {extras['programs']} has no programs: "
         f"spack-env/install {name}.",
     )
-    yield from _of_the_site(machine, path, found, installed)
-    yield from _gtl(machine, found, str(extras["runtime"]))
+    yield from _of_the_site(machine, path, lock, installed)
+    yield from _gtl(machine, lock, str(extras["runtime"]))
 
 
 def _read(name: str) -> tuple[Path, Lock] | str:
@@ -472,12 +472,12 @@ def _read(name: str) -> tuple[Path, Lock] | str:
     return f"The Spack environment {name} has no lock: there is no {committed}."
 
 
-def _spack(machine: Machine, name: str, found: Lock | None, installed: bool) -> Iterator[Finding]:
+def _spack(machine: Machine, name: str, lock: Lock | None, installed: bool) -> Iterator[Finding]:
     if machine.which("spack") is None:
         if installed:
             yield ok("Spack is not on the PATH, but what it installs exists.")
             return
-        made = f" {found.spack_version} or newer" if found and found.spack_version else ""
+        made = f" {lock.spack_version} or newer" if lock and lock.spack_version else ""
         yield missing(
             f"Spack is not on the PATH, but spack-env/install {name} needs it: get Spack{made} "
             "and source its share/spack/setup-env.sh."
@@ -489,19 +489,19 @@ def _spack(machine: Machine, name: str, found: Lock | None, installed: bool) -> 
         yield missing(f"'spack --version' reports no version, but: {last_words(printed)}.")
         return
     version = match[0]
-    first = _FIRST_SPACK[found.format] if found else (0, 0)
+    first = _FIRST_SPACK[lock.format] if lock else (0, 0)
     if (int(match[1]), int(match[2])) < first:
-        assert found is not None
+        assert lock is not None
         yield missing(
-            f"Spack has version {version}, but the lock of {name} (format {found.format}) needs "
+            f"Spack has version {version}, but the lock of {name} (format {lock.format}) needs "
             f"{first[0]}.{first[1]} or newer."
         )
     else:
-        made = f"; the lock was made by {found.spack_version}" if found else ""
+        made = f"; the lock was made by {lock.spack_version}" if lock else ""
         yield ok(f"Spack {version} is on the PATH{made}.")
 
 
-def _of_the_site(machine: Machine, path: Path, found: Lock, installed: bool) -> Iterator[Finding]:
+def _of_the_site(machine: Machine, path: Path, lock: Lock, installed: bool) -> Iterator[Finding]:
     """Yield what a lock takes from the site and is not there.
 
     :param path: the lock; the ``spack.yaml`` beside it states where its compilers are.
@@ -511,14 +511,14 @@ def _of_the_site(machine: Machine, path: Path, found: Lock, installed: bool) -> 
     folder = committed if (committed / "spack.yaml").is_file() else path.parent
     checker, root = runpy.run_path(str(software.CHECKER)), str(machine.root).rstrip("/")
     try:
-        lock: dict[str, Any] = checker["read"](str(path))
-        lacks = list(checker["absent_folders"](lock, root))
+        content: dict[str, Any] = checker["read"](str(path))
+        lacks = list(checker["absent_folders"](content, root))
         if not installed:
             described = software.packages(path.parent)
-            lacks += checker["absent_programs"](lock, described, root)
-            if not list(checker["compiler_paths"](described, checker["compilers"](lock))):
+            lacks += checker["absent_programs"](content, described, root)
+            if not list(checker["compiler_paths"](described, checker["compilers"](content))):
                 lacks.append(f"No compiler of the lock is in {path.with_name('spack.yaml')}")
-        differs = software.disagreement(folder, found)
+        differs = software.disagreement(folder, lock)
         if differs:
             yield missing(differs)
     except (checker["BrokenLock"], InvalidInputError) as error:
@@ -533,13 +533,13 @@ def _of_the_site(machine: Machine, path: Path, found: Lock, installed: bool) -> 
     if not lacks:
         tools = "" if installed else ", and its compilers and build tools"
         yield ok(
-            f"The folders of all {len(found.externals)} externals of the lock are there{tools}."
+            f"The folders of all {len(lock.externals)} externals of the lock are there{tools}."
         )
 
 
-def _gtl(machine: Machine, found: Lock, runtime: str) -> Iterator[Finding]:
+def _gtl(machine: Machine, lock: Lock, runtime: str) -> Iterator[Finding]:
     library = GTL.get(runtime)
-    cray = [spec for spec in found.externals if spec.name == "cray-mpich"]
+    cray = [spec for spec in lock.externals if spec.name == "cray-mpich"]
     if library is None or not cray:
         return
     # prefix is .../mpich/VERSION/ofi/COMPILER/VERSION, and the libraries of all are beside ofi.
@@ -607,16 +607,16 @@ def _inventory(target: Target) -> Mapping[str, Any]:
 
 
 def _devices(target: Target, description: Mapping[str, Any]) -> Iterator[Finding]:
-    found = [device["arch"].split(":")[0] for device in inventory.devices_of(description)]
+    architectures = [device["arch"].split(":")[0] for device in inventory.devices_of(description)]
     yield either(
-        len(found) == target.devices,
-        f"The node has {len(found)} devices, as {target.name} states.",
-        f"The node shows {len(found)} devices, but {target.name} states {target.devices}: request "
-        "all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.",
+        len(architectures) == target.devices,
+        f"The node has {len(architectures)} devices, as {target.name} states.",
+        f"The node shows {len(architectures)} devices, but {target.name} states {target.devices}: "
+        "request all of them, and check ROCR_VISIBLE_DEVICES or CUDA_VISIBLE_DEVICES.",
     )
-    named = listed(f"{number} {arch}" for arch, number in Counter(found).items())
+    named = listed(f"{number} {arch}" for arch, number in Counter(architectures).items())
     yield either(
-        set(found) == target.architectures,
+        set(architectures) == target.architectures,
         f"The architecture of the devices is as stated ({named}).",
         f"The devices are {named or 'none'}, but {target.name} states "
         f"{listed(sorted(target.architectures))}: choose another partition or node model.",

@@ -135,15 +135,15 @@ def reached(
     :param environment: that of the session; by default that of this process.
     :raises InvalidInputError: when one of the variables contains more than one word.
     """
-    found = os.environ if environment is None else environment
-    words = {name: word(name, found) for name in JOB_OPTIONS}
+    variables = os.environ if environment is None else environment
+    words = {name: word(name, variables) for name in JOB_OPTIONS}
     requested = [option.format(words[name]) for name, option in JOB_OPTIONS.items() if words[name]]
-    access = [f"--partition={word('FABRICHECK_QUEUE', found) or queue}", *options, *requested]
-    if found.get(ALLOCATION):
+    access = [f"--partition={word('FABRICHECK_QUEUE', variables) or queue}", *options, *requested]
+    if variables.get(ALLOCATION):
         return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
     return {
         # Without accounting: squeue.
-        "scheduler": word("FABRICHECK_SCHEDULER", found) or "slurm",
+        "scheduler": word("FABRICHECK_SCHEDULER", variables) or "slurm",
         "launcher": "srun",
         "max_jobs": 4,
         "access": access,
@@ -163,8 +163,8 @@ def of_this_job(
     :param partitions: each with what `reached` returns.
     :param environment: as in `reached`.
     """
-    found = os.environ if environment is None else environment
-    queue = found.get("SLURM_JOB_PARTITION") if found.get(ALLOCATION) else None
+    variables = os.environ if environment is None else environment
+    queue = variables.get("SLURM_JOB_PARTITION") if variables.get(ALLOCATION) else None
     here = [partition for partition in partitions if f"--partition={queue}" in partition["access"]]
     return here or list(partitions)
 
@@ -234,9 +234,9 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
     seen = view(spack_environment)
     tests = COLLECTIVE_TESTS[runtime]
     loopback = os.environ.get("FABRICHECK_LOOPBACK")
-    own = f"FABRICHECK_{runtime.upper()}"
+    prefix = f"FABRICHECK_{runtime.upper()}"
     # Programs in another folder were not built by Spack.
-    by_spack = not os.environ.get(f"{own}_PROGRAMS")
+    by_spack = not os.environ.get(f"{prefix}_PROGRAMS")
     spack = f"spack-env/install {spack_environment}"
     return {
         "features": [
@@ -250,8 +250,8 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
         ],
         "extras": {
             "runtime": runtime,
-            "programs": _folder(f"{own}_PROGRAMS", seen / "bin"),
-            "osu_folder": _folder(f"{own}_OSU", seen / "libexec" / "osu-micro-benchmarks"),
+            "programs": _folder(f"{prefix}_PROGRAMS", seen / "bin"),
+            "osu_folder": _folder(f"{prefix}_OSU", seen / "libexec" / "osu-micro-benchmarks"),
             "rccl_folder": _folder(tests_variable(tests), seen / "bin"),
             "build_command": spack if by_spack else _by_cmake(runtime, "ON"),
             "spack_environment": spack_environment,
@@ -271,13 +271,13 @@ def programs_here(runtime: str, spack_environment: str, **extras: Any) -> dict[s
         then has the tools for GPUs, too.
     :param extras: further ones of the environment.
     """
-    own, tests = f"FABRICHECK_{runtime.upper()}", COLLECTIVE_TESTS.get(runtime)
-    folder = Path(_folder(f"{own}_PROGRAMS", checkout.ORIGIN / "build" / runtime / "bin"))
+    prefix, tests = f"FABRICHECK_{runtime.upper()}", COLLECTIVE_TESTS.get(runtime)
+    folder = Path(_folder(f"{prefix}_PROGRAMS", checkout.ORIGIN / "build" / runtime / "bin"))
     by_spack = folder.resolve().is_relative_to(view(spack_environment).parent.resolve())
     if by_spack and tests:
         return programs(runtime, spack_environment, **extras)
     mpi = "OFF" if os.environ.get("FABRICHECK_MPI") == "OFF" else "ON"
-    osu = os.environ.get(f"{own}_OSU")
+    osu = os.environ.get(f"{prefix}_OSU")
     rccl = os.environ.get(tests_variable(tests)) if tests else None
     return {
         "features": [

@@ -62,15 +62,15 @@ def able(gathered: dict[str, list[dict[str, Any]]] | None) -> dict[str, tuple[st
     """
     if gathered is None:
         return None
-    found: dict[str, list[str]] = {}
+    partitions: dict[str, list[str]] = {}
     for name, partition in named(gathered):
-        own = partition.get("features", [])
-        simulated = " (simulated)" if "simulated" in own else ""
+        features = partition.get("features", [])
+        simulated = " (simulated)" if "simulated" in features else ""
         environments = _environments(gathered, name.partition(":")[0], partition)
         provided = (feature for env in environments for feature in env.get("features", []))
-        for experiment in implied({*own, *provided}):
-            found.setdefault(experiment, []).append(f"{name}{simulated}")
-    return {experiment: tuple(names) for experiment, names in found.items()}
+        for experiment in implied({*features, *provided}):
+            partitions.setdefault(experiment, []).append(f"{name}{simulated}")
+    return {experiment: tuple(names) for experiment, names in partitions.items()}
 
 
 @functools.cache
@@ -115,21 +115,21 @@ def known(where: str) -> Mapping[str, Any]:
 
 def simulates(where: str) -> bool | None:
     """Whether a partition simulates, by its site file; None where that does not have it."""
-    found = known(where)
-    return "simulated" in found.get("features", ()) if found else None
+    partition = known(where)
+    return "simulated" in partition.get("features", ()) if partition else None
 
 
 def states_gpus(where: str) -> bool:
     """Whether a site states that a partition has GPUs, which are not simulated."""
-    found = known(where)
-    types = {device["type"] for device in found.get("devices", ())}
-    return "gpu" in types and "simulated" not in found.get("features", ())
+    partition = known(where)
+    types = {device["type"] for device in partition.get("devices", ())}
+    return "gpu" in types and "simulated" not in partition.get("features", ())
 
 
 def extras(where: str) -> Mapping[str, Any]:
     """Return the extras of a partition; empty if no site defines it."""
-    found: dict[str, Any] = known(where).get("extras", {})
-    return found
+    values: dict[str, Any] = known(where).get("extras", {})
+    return values
 
 
 def runtime_of(where: str, environment: str) -> str | None:
@@ -141,9 +141,9 @@ def runtime_of(where: str, environment: str) -> str | None:
     if not partition:
         return None
     system = where.partition(":")[0]
-    for one in _environments(read_site(system)[0], system, partition):
-        if one["name"] == environment:
-            runtime: str | None = one.get("extras", {}).get("runtime")
+    for environ in _environments(read_site(system)[0], system, partition):
+        if environ["name"] == environment:
+            runtime: str | None = environ.get("extras", {}).get("runtime")
             return runtime
     return None
 
@@ -199,9 +199,9 @@ def choose(name: str, *folders: Path) -> list[Target]:
     :raises NotFoundError: when there is no such folder.
     :raises InvalidInputError: when a site file cannot be read.
     """
-    found = sites.gather(*folders)
+    site = sites.gather(*folders)
     wanted, _, part = name.partition(":")
-    systems = {system["name"]: system for system in found["systems"]}
+    systems = {system["name"]: system for system in site["systems"]}
     if wanted not in systems:
         raise UsageError(f"There is no site {wanted!r}; the sites are {listed(sorted(systems))}.")
     system = systems[wanted]
@@ -213,14 +213,14 @@ def choose(name: str, *folders: Path) -> list[Target]:
             f"The site {wanted} has no partition {part!r}; it has {listed(partitions)}."
         )
     chosen = [partitions[part]] if part else list(partitions.values())
-    return [Target(system, each, _environments(found, wanted, each)) for each in chosen]
+    return [Target(system, each, _environments(site, wanted, each)) for each in chosen]
 
 
-def _environments(found: Mapping[str, Any], system: str, partition: Section) -> list[Section]:
+def _environments(site: Mapping[str, Any], system: str, partition: Section) -> list[Section]:
     names = {"*", system, f"{system}:{partition['name']}"}
     return [
         each
-        for each in found.get("environments", [])
+        for each in site.get("environments", [])
         if each["name"] in partition["environs"]
         and not names.isdisjoint(each.get("target_systems") or ["*"])
     ]

@@ -496,7 +496,8 @@ class _Site(_Section):
 
     @model_validator(mode="after")
     def _has_its_environments(self) -> _Site:
-        for system, partition in ((one, part) for one in self.systems for part in one.partitions):
+        pairs = ((system, partition) for system in self.systems for partition in system.partitions)
+        for system, partition in pairs:
             where = f"{system.name}:{partition.name}"
             known = [
                 environment.name

@@ -77,15 +77,15 @@ class Lock(_Section):
     @property
     def externals(self) -> list[Concrete]:
         """The specs of externals, installed by the site, by name."""
-        found = [spec for spec in self.concrete_specs.values() if spec.prefix]
-        return sorted(found, key=lambda spec: (spec.name, spec.version))
+        externals = [spec for spec in self.concrete_specs.values() if spec.prefix]
+        return sorted(externals, key=lambda spec: (spec.name, spec.version))
 
     @property
     def root_names(self) -> list[str]:
         """Name, version and the start of the hash of each requested spec."""
-        found = {root.hash: self.concrete_specs[root.hash] for root in self.roots}
+        roots = {root.hash: self.concrete_specs[root.hash] for root in self.roots}
         return sorted(
-            f"{spec.name}@{spec.version}/{hash_[:SHORT]}" for hash_, spec in found.items()
+            f"{spec.name}@{spec.version}/{hash_[:SHORT]}" for hash_, spec in roots.items()
         )
 
 
@@ -103,18 +103,18 @@ def packages(folder: Path) -> dict[str, Any]:
     :raises InvalidInputError: when a file cannot be read.
     """
     try:
-        found: dict[str, Any] = runpy.run_path(str(CHECKER))["packages"](
+        configured: dict[str, Any] = runpy.run_path(str(CHECKER))["packages"](
             str(folder), yaml.safe_load
         )
         _ = [
             external["spec"]
-            for package in found.values()
+            for package in configured.values()
             for external in package.get("externals", [])
         ]
     except (OSError, yaml.YAMLError, AttributeError, KeyError, TypeError) as error:
         reason = " ".join(str(error).split())
         raise InvalidInputError(f"{folder / 'spack.yaml'}: {reason}.") from None
-    return found
+    return configured
 
 
 def versions(folder: Path) -> dict[str, dict[str, str | None]]:
@@ -122,12 +122,12 @@ def versions(folder: Path) -> dict[str, dict[str, str | None]]:
 
     :raises InvalidInputError: as `packages`.
     """
-    found: dict[str, dict[str, str | None]] = {}
+    installed: dict[str, dict[str, str | None]] = {}
     for name, about in packages(folder).items():
         for external in about.get("externals", []):
             for version in _VERSION.findall(external["spec"])[:1]:
-                found.setdefault(name, {})[version] = external.get("prefix")
-    return found
+                installed.setdefault(name, {})[version] = external.get("prefix")
+    return installed
 
 
 def disagreement(folder: Path, locked: Lock) -> str | None:
@@ -250,15 +250,15 @@ def describe(used: Used) -> tuple[list[str], str | None]:
     if not name:
         programs = enumerated(f"the {what} of {folder}" for what, folder in folders.items())
         return [f"{used.title}: {programs} are not from a Spack environment."], None
-    own = [what for what, folder in folders.items() if is_inside(folder, home(name))]
+    inside = [what for what, folder in folders.items() if is_inside(folder, home(name))]
     elsewhere = [
         f"{used.title}: the {what} of {folder} are not from the Spack environment {name}."
         for what, folder in folders.items()
-        if what not in own
+        if what not in inside
     ]
-    if not own:
+    if not inside:
         return elsewhere, None
-    built = enumerated(f"the {what}" for what in own)
+    built = enumerated(f"the {what}" for what in inside)
     says = f"{used.title}: {built} are from the Spack environment {name}"
     path = home(name) / "spack.lock"
     try:
@@ -267,14 +267,14 @@ def describe(used: Used) -> tuple[list[str], str | None]:
         return [f"{says}, whose lock is not kept: {error}", *elsewhere], None
     # A lock that cannot be read here is kept all the same: another Spack may read it.
     try:
-        found = parse_model(text, Lock, path)
+        lock = parse_model(text, Lock, path)
     except InvalidInputError as error:
         return [f"{says}, whose concrete specs are unknown: {error}", *elsewhere], text
-    has_own = any(spec.name == OWN_PACKAGE for spec in found.concrete_specs.values())
+    has_own = any(spec.name == OWN_PACKAGE for spec in lock.concrete_specs.values())
     lacks = f"; the lock has no {OWN_PACKAGE}, so it does not state what they were built from"
     sentence = (
-        f"{says}: {listed(found.root_names)} ({len(found.concrete_specs)} specs, "
-        f"{len(found.externals)} of them external){'' if has_own else lacks}."
+        f"{says}: {listed(lock.root_names)} ({len(lock.concrete_specs)} specs, "
+        f"{len(lock.externals)} of them external){'' if has_own else lacks}."
     )
     return [sentence, *elsewhere], text
 

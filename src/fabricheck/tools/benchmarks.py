@@ -350,11 +350,11 @@ def _of_another_run(
     """Yield why an output of nccl-tests or rccl-tests is not that of the requested run."""
     if result.tests is not None and not result.tests.startswith(plan.tool):
         yield f"this is {result.tests}, not {plan.tool}"
-    required, found = plan.library, result.library
-    if required is not None and found is None:
+    required, version = plan.library, result.library
+    if required is not None and version is None:
         yield f"the library reports no version, but {required} is required"
-    elif required is not None and not f"{found}.".startswith((f"{required}.", f"{required}-")):
-        yield f"the library's version is {found}, but {required} is required"
+    elif required is not None and not f"{version}.".startswith((f"{required}.", f"{required}-")):
+        yield f"the library's version is {version}, but {required} is required"
     # A library that falls back to plain sockets between nodes is slow, and nothing else reports it.
     hosts = {device.host for device in result.devices}
     if plan.network is None and len(hosts) > 1:

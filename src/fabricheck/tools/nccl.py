@@ -195,11 +195,11 @@ def parse(text: str, origin: str, collective: str, ranks: int, sizes: Sequence[i
     whole = ended_lines_of(text, origin)
     lines = lines_of_ranks(whole, _BANNER, NCCL)
     versions: dict[str, str] = {}
-    own = (line for line in lines if not _is_of_library(line, versions))
+    printed_by_test = (line for line in lines if not _is_of_library(line, versions))
     banner = _Banner(collective, ranks, sizes)
-    columns = banner.read(own)
-    rows = None if columns is None else _table(own, banner, columns)
-    averaged, ended = _end(own, banner)
+    columns = banner.read(printed_by_test)
+    rows = None if columns is None else _table(printed_by_test, banner, columns)
+    averaged, ended = _end(printed_by_test, banner)
     for seen, what in (
         (banner.batch, "the line '# nThread ...', as nccl-tests and rccl-tests print it"),
         (columns, "the names of the columns"),
@@ -240,14 +240,14 @@ def _networks(lines: Sequence[Line]) -> tuple[Network, ...]:
         for line in lines
         if (rank := _RANK.fullmatch(line.text))
     }
-    found = []
+    networks = []
     for line in lines:
         if (log := _LOG.match(line.text)) and (named := _NETWORK.search(log[1])):
             process = "the library"
             if at := _PROCESS.search(line.text):
                 process = ranks.get((at[1], at[2], at[3]), f"process {at[2]} ({at[1]})")
-            found.append(Network(process, (named[1] or named[2]).strip(), named[1] is None))
-    return tuple(dict.fromkeys(found))
+            networks.append(Network(process, (named[1] or named[2]).strip(), named[1] is None))
+    return tuple(dict.fromkeys(networks))
 
 
 def _is_of_library(line: Line, versions: dict[str, str]) -> bool:

@@ -373,9 +373,9 @@ def _extra(node: str, model: NodeModel, nics: Sequence[NodeNic]) -> Iterator[str
 
 
 def _firmware(node: str, nics: Sequence[NodeNic]) -> Iterator[str]:
-    found = {nic["name"]: nic["firmware"] for nic in nics if nic["firmware"] is not None}
-    if len(set(found.values())) > 1:
-        versions = listed(f"{name} {version}" for name, version in found.items())
+    by_nic = {nic["name"]: nic["firmware"] for nic in nics if nic["firmware"] is not None}
+    if len(set(by_nic.values())) > 1:
+        versions = listed(f"{name} {version}" for name, version in by_nic.items())
         yield f"the NICs of {node} have several versions of firmware: {versions}"
 
 
@@ -418,9 +418,9 @@ def libraries(
     notes: list[str] = []
     for library, (command, form) in _VERSIONS.items():
         answer = _answer(command, environ)
-        found = form.search(answer.out) if isinstance(answer, Output) else None
-        if found is not None:
-            versions[library] = found[1]
+        match = form.search(answer.out) if isinstance(answer, Output) else None
+        if match is not None:
+            versions[library] = match[1]
         else:
             why = answer if isinstance(answer, str) else "its output has no version"
             notes.append(f"no version of {library}: {why}")
@@ -473,9 +473,9 @@ def _closed(node: str, nics: Sequence[NodeNic], root: Path) -> Iterator[str]:
 
 def _verbs(root: Path) -> str | None:
     for folder in _FOLDERS:
-        found = _VERBS.fullmatch(Path(os.path.realpath(root / folder / "libibverbs.so.1")).name)
-        if found is not None:
-            return found[1]
+        match = _VERBS.fullmatch(Path(os.path.realpath(root / folder / "libibverbs.so.1")).name)
+        if match is not None:
+            return match[1]
     return None
 
 
@@ -526,9 +526,9 @@ def record(
         nics = read_nics(node, network, root)
         before = {nic["name"]: counters(nic, root) for nic in nics}
         began = time.monotonic()
-        found = compare(node, expected, nics, network, root)
-        modelled = [pair.nic for pair in found.pairs]
-        content["versions"] |= found.versions
+        comparison = compare(node, expected, nics, network, root)
+        modelled = [pair.nic for pair in comparison.pairs]
+        content["versions"] |= comparison.versions
         reached: dict[str, float] = {}
         failure: FabricheckError | None = None
         try:
@@ -546,15 +546,15 @@ def record(
                 nic["loopback_gbs"] = reached[nic["name"]] / 8
         content["nics"] = nics
         failures, others = new_errors(modelled)
-        differences = [*found.differences, *map(Mismatch, failures)]
-        content["notes"] = [*found.notes, *others]
+        differences = [*comparison.differences, *map(Mismatch, failures)]
+        content["notes"] = [*comparison.notes, *others]
         if reached:
             content["notes"].append("the loopback compares no data")
-        if found.unread and not differences:
-            raise InvalidInputError(" ".join(found.unread))
-        if found.settings and not differences:
-            raise PreventedBySetting(" ".join(found.settings))
-        content["notes"] += [*found.unread, *found.settings]
+        if comparison.unread and not differences:
+            raise InvalidInputError(" ".join(comparison.unread))
+        if comparison.settings and not differences:
+            raise PreventedBySetting(" ".join(comparison.settings))
+        content["notes"] += [*comparison.unread, *comparison.settings]
         if failure is not None:
             content["notes"] += [f"difference: {difference.sentence}" for difference in differences]
             raise failure

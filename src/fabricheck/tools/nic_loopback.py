@@ -78,17 +78,17 @@ class Loopback:
         :raises OtherRunError: when it is of another NIC or size.
         """
         whole = "\n".join(line.text for line in ended_lines_of(text, origin))
-        found = self.form.search(whole)
-        if found is None or whole.count(self.title) != 1:
+        match = self.form.search(whole)
+        if match is None or whole.count(self.title) != 1:
             reason = f"it has no whole table of '{self.title}' with one row in Gb/s"
             raise GarbledOutput(origin, None, reason)
-        if found["nic"] != nic:
-            raise OtherRunError(origin, None, f"it is of {found['nic']}, not of {nic}")
-        size = found.groupdict().get("size") or str(self.message_bytes)
+        if match["nic"] != nic:
+            raise OtherRunError(origin, None, f"it is of {match['nic']}, not of {nic}")
+        size = match.groupdict().get("size") or str(self.message_bytes)
         if size != str(self.message_bytes):
             reason = f"messages have {size} bytes, not {self.message_bytes}"
             raise OtherRunError(origin, None, reason)
-        rate, messages = printed(found["rate"]), printed(found["messages"])
+        rate, messages = printed(match["rate"]), printed(match["messages"])
         assert rate is not None and messages is not None
         bits = 8 * self.message_bytes / 1000
         by_messages = (
@@ -164,14 +164,14 @@ def loopbacks(tool: str, nics: Sequence[NodeNic], end: float) -> dict[str, float
     name = Path(tool).name
     if name not in TOOLS:
         raise UsageError(f"There is no loopback {name}; known are {listed(TOOLS)}.")
-    found, reached = TOOLS[name], {}
+    program, reached = TOOLS[name], {}
     for nic in nics:
-        if nic["kind"] != found.kind:
+        if nic["kind"] != program.kind:
             raise UsageError(
-                f"{name} measures NICs of {found.kind}; {nic['name']} is one of {nic['kind']}."
+                f"{name} measures NICs of {program.kind}; {nic['name']} is one of {nic['kind']}."
             )
         origin, limit_s = f"{name} of {nic['name']}", min(_LIMIT_S, end - time.monotonic())
-        done = run(["/bin/sh", "-c", found.command(tool, nic["name"])], max(limit_s, 0.001))
+        done = run(["/bin/sh", "-c", program.command(tool, nic["name"])], max(limit_s, 0.001))
         done.require_good(f"{origin}: it", limit_s, done.err, done.out)
-        reached[nic["name"]] = found.parse(done.out, origin, nic["name"])
+        reached[nic["name"]] = program.parse(done.out, origin, nic["name"])
     return reached

@@ -62,14 +62,14 @@ def read_nics(
     classes = root / "sys/class"
     if not (classes / "net").is_dir():
         raise NotFoundError(f"{classes / 'net'} is not there, so no NIC can be told.")
-    found = [*_listed(classes / "cxi"), *_listed(classes / "infiniband")]
-    found = found or list(_physical(classes / "net"))
-    return tuple(_nic(node, folder, fabric, root) for folder in found)
+    folders = [*_listed(classes / "cxi"), *_listed(classes / "infiniband")]
+    folders = folders or list(_physical(classes / "net"))
+    return tuple(_nic(node, folder, fabric, root) for folder in folders)
 
 
 def counters(nic: NodeNic, root: Path = Path("/")) -> dict[str, int]:
     """Return the error counters of a NIC that can be read now, by their words."""
-    folder, found = _folder(nic, root), {}
+    folder, values = _folder(nic, root), {}
     names: Sequence[str] = (*CXI_ERRORS, *CXI_RETRIES)
     if nic["kind"] == "infiniband":
         folder, names = folder / "ports/1", IB_ERRORS
@@ -81,9 +81,9 @@ def counters(nic: NodeNic, root: Path = Path("/")) -> dict[str, int]:
             path = root / "run/cxi" / nic["name"] / name.removeprefix("rh:")
         match = _TELEMETRY.fullmatch(_Reading().text(path, name) or "")
         if match is not None:
-            found[name] = int(match[1])
+            values[name] = int(match[1])
     times = restarts(nic, root)
-    return found if times is None else found | {LAST_RESTART: max(times, default=0)}
+    return values if times is None else values | {LAST_RESTART: max(times, default=0)}
 
 
 def restarts(nic: NodeNic, root: Path = Path("/")) -> Sequence[int] | None:
@@ -139,15 +139,15 @@ class _Reading:
     def match(self, path: Path, item: str, form: re.Pattern[str]) -> re.Match[str] | None:
         """Return a file's first line where it has a form; ``None`` where it has none."""
         line = self.text(path, item)
-        found = None if line is None else form.fullmatch(line)
-        if line is not None and found is None:
+        match = None if line is None else form.fullmatch(line)
+        if line is not None and match is None:
             self.absent[item] = f"{path} has {line[:40]!a}"
-        return found
+        return match
 
     def number(self, path: Path, item: str, least: int = 0) -> int | None:
         """Return a whole number of at least ``least``."""
-        found = self.match(path, item, _NUMBER)
-        value = None if found is None else int(found[0])
+        match = self.match(path, item, _NUMBER)
+        value = None if match is None else int(match[0])
         if value is not None and value < least:
             self.absent[item] = f"{path} has {value}"
             return None
@@ -155,20 +155,20 @@ class _Reading:
 
     def decimal(self, path: Path, item: str, form: re.Pattern[str]) -> float | None:
         """Return the number at the start of a file's first line; a driver writes 0 for unknown."""
-        found = self.match(path, item, form)
-        if found is not None and float(found[1]) <= 0:
-            self.absent[item] = f"{path} has {found[0]!a}"
+        match = self.match(path, item, form)
+        if match is not None and float(match[1]) <= 0:
+            self.absent[item] = f"{path} has {match[0]!a}"
             return None
-        return None if found is None else float(found[1])
+        return None if match is None else float(match[1])
 
 
 def _nic(node: str, folder: Path, fabric: Fabric | None, root: Path) -> NodeNic:
     reading, device, kind = _Reading(), folder / "device", folder.parent.name
     interface = folder.name if kind == "net" else _interface(device, root)
     net = root / "sys/class/net" / (interface or "none")
-    own = {"cxi": _cxi, "infiniband": _infiniband, "net": _ethernet}[kind]
-    found = own(folder, net if interface else None, reading)
-    place = None if fabric is None else fabric.place(node, found["address"])
+    read = {"cxi": _cxi, "infiniband": _infiniband, "net": _ethernet}[kind]
+    members = read(folder, net if interface else None, reading)
+    place = None if fabric is None else fabric.place(node, members["address"])
     return cast(NodeNic, {
         "node": node,
         "name": folder.name,
@@ -177,7 +177,7 @@ def _nic(node: str, folder: Path, fabric: Fabric | None, root: Path) -> NodeNic:
         "pci_address": _pci_address(device, reading),
         "numa_domain": reading.number(device / "numa_node", "numa_domain"),
         "near_devices": _near_devices(device, root),
-        **found,
+        **members,
         "pcie": _pcie(device, reading),
         "driver": _driver(device, reading, root),
         "place": None if place is None else asdict(place),
@@ -303,8 +303,8 @@ def _listed(folder: Path) -> list[Path]:
         entries = list(folder.iterdir())
     except OSError:
         return []
-    kept = [entry for entry in entries if not (entry / "device/physfn").exists()]
-    return sorted(kept, key=lambda entry: [int(part) if part.isdecimal() else part
+    functions = [entry for entry in entries if not (entry / "device/physfn").exists()]
+    return sorted(functions, key=lambda entry: [int(part) if part.isdecimal() else part
                                            for part in re.split(r"(\d+)", entry.name)])  # fmt: skip
 
 

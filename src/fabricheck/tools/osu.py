@@ -142,9 +142,9 @@ def require_device_support(result: OsuResult, accelerator: DeviceRuntime) -> Non
         reports a buffer in host memory.
     """
     if result.accelerator != accelerator:
-        said = "MPI" if result.accelerator is None else f"MPI-{result.accelerator.upper()}"
+        option = "MPI" if result.accelerator is None else f"MPI-{result.accelerator.upper()}"
         reason = (
-            f"the banner has '{said}', not 'MPI-{accelerator.upper()}', so {result.program} did "
+            f"the banner has '{option}', not 'MPI-{accelerator.upper()}', so {result.program} did "
             f"not measure device buffers of {accelerator}"
         )
         raise NoDeviceSupport(result.origin, None, reason)

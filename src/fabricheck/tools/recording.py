@@ -184,11 +184,11 @@ class _Recording:
         if self.plan.accelerator is not None and "could not identify the local rank" in err:
             reason = f"{launch.program} found no local rank, so all ranks used one device"
             raise NoDeviceSupport(launch.origin, None, reason)
-        found = self.plan.benchmark.read(self.plan, launch, out, self.facts)
-        self._same_versions(found.versions, launch.origin)
-        self.series += found.series
-        self.notes += [note for note in found.notes if note not in self.notes]
-        return found.series
+        output = self.plan.benchmark.read(self.plan, launch, out, self.facts)
+        self._same_versions(output.versions, launch.origin)
+        self.series += output.series
+        self.notes += [note for note in output.notes if note not in self.notes]
+        return output.series
 
     def _library_logs(self, launch: Launch) -> str:
         """Return what the libraries of all ranks wrote, and remove their files."""
@@ -206,8 +206,8 @@ class _Recording:
         try:
             # A tool that found wrong data fails; this reason takes precedence over its exit code.
             self.plan.benchmark.read(self.plan, launch, out, self.facts)
-        except (WrongDataError, RanksApartError) as found:
-            return found
+        except (WrongDataError, RanksApartError) as failure:
+            return failure
         except FabricheckError:
             pass
         if any(words in out or words in why for words in _NOT_BUILT_FOR):
@@ -215,8 +215,8 @@ class _Recording:
             return NoDeviceSupport(launch.origin, None, reason)
         return error
 
-    def _same_versions(self, found: Any, origin: str) -> None:
-        for name, version in found.items():
+    def _same_versions(self, versions: Any, origin: str) -> None:
+        for name, version in versions.items():
             known = self.versions.setdefault(name, version)
             if known != version:
                 raise InvalidInputError(
@@ -339,10 +339,10 @@ def mpi_version(program: Path) -> str | None:
 
     :returns: ``None`` where the program has no MPI library of its own, or that does not answer.
     """
-    found = MPI_LIBRARY.search(output_of("ldd", str(program), limit_s=_ASK_S))
-    if found is None:
+    match = MPI_LIBRARY.search(output_of("ldd", str(program), limit_s=_ASK_S))
+    if match is None:
         return None
-    version = output_of(sys.executable, "-c", _ASK_LIBRARY, found[1], limit_s=_ASK_S)
+    version = output_of(sys.executable, "-c", _ASK_LIBRARY, match[1], limit_s=_ASK_S)
     return " ".join(version.split()) or None
 
 
@@ -359,8 +359,8 @@ def _outcome(failures: list[FabricheckError], signalled: int | None, node: str) 
     return {"exit_code": code, "status": STATUS_OF_EXIT[code], "message": message}
 
 
-def _values(found: tuple[Series, ...]) -> str:
-    if not found:
+def _values(measured: tuple[Series, ...]) -> str:
+    if not measured:
         return "verified"
-    shown = [found[0], found[-1]] if len(found) > 1 else [found[0]]
+    shown = [measured[0], measured[-1]] if len(measured) > 1 else [measured[0]]
     return listed(f"{series['bytes']} B {series['median']:g} {series['unit']}" for series in shown)

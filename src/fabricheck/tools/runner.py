@@ -165,7 +165,7 @@ class Ended:
     code: int | None
     seconds: float
 
-    def require_good(self, what: str, limit_s: float, *said: str) -> None:
+    def require_good(self, what: str, limit_s: float, *outputs: str) -> None:
         """Refuse a command that did not end with exit code 0.
 
         :param what: the command, as the subject of the sentence.
@@ -178,16 +178,16 @@ class Ended:
         """
         if self.code is None:
             raise TimeLimit(f"{what} did not end within {limit_s:.3g} s.")
-        refused = next(filter(None, map(_NO_SERVICE.search, said)), None)
+        refused = next(filter(None, map(_NO_SERVICE.search, outputs)), None)
         if self.code and refused:
             line = printable(refused[0].strip().rstrip("."))
             sentence = f"{what} ended with exit code {self.code}: {line}; {_NEEDED_SERVICE}."
             raise PreventedBySetting(sentence)
         number = processes.signal_of(self.code)
         if number is not None:
-            raise ProgramFailed(f"{what} was ended by signal {number}: {last_words(*said)}.")
+            raise ProgramFailed(f"{what} was ended by signal {number}: {last_words(*outputs)}.")
         if self.code != 0:
-            raise ProgramFailed(f"{what} ended with exit code {self.code}: {last_words(*said)}.")
+            raise ProgramFailed(f"{what} ended with exit code {self.code}: {last_words(*outputs)}.")
 
 
 @dataclass(frozen=True)

@@ -178,8 +178,8 @@ def parse_babelstream(text: str, origin: str, runs: int, array_bytes: int) -> Pl
             raise line.garbled(f"{kernel} occurs twice")
         rates[kernel] = rate
     if list(rates) != list(_ARRAYS):
-        found = listed(rates) or "nothing"
-        raise GarbledOutput(origin, None, f"its kernels are {found}, not {listed(_ARRAYS)}")
+        kernels = listed(rates) or "nothing"
+        raise GarbledOutput(origin, None, f"its kernels are {kernels}, not {listed(_ARRAYS)}")
     return PlacedValues({(kernel,): rate for kernel, rate in rates.items()})
 
 

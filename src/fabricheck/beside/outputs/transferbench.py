@@ -92,16 +92,16 @@ def parse_p2p(
     values: dict[tuple[str | int, ...], float] = {}
     for part in ("Uni", "Bi"):
         line = reader.take(f"the matrix '{part}directional'")
-        found = _MATRIX.fullmatch(line.text)
-        if found is None or found[1] != part:
+        title = _MATRIX.fullmatch(line.text)
+        if title is None or title[1] != part:
             raise line.garbled(f"'{part}directional copy peak bandwidth' is missing here")
-        if (found[2] == "Remote", found[3] == "Local", found[4]) != (
+        if (title[2] == "Remote", title[3] == "Local", title[4]) != (
             remote_read,
             remote_read,
             executor,
         ):
             raise line.other_run(
-                f"it is of '{found[2]} read / {found[3]} write' by {found[4]}, not of "
+                f"it is of '{title[2]} read / {title[3]} write' by {title[4]}, not of "
                 f"'{'Remote' if remote_read else 'Local'} read' by {executor}"
             )
         names, found_values = _matrix(reader, part, remote_read)
@@ -228,10 +228,10 @@ def _bordered_a2a(reader: _Reader, line: Line, match: re.Match[str]) -> PlacedVa
     devices = reader.columns("SRC\\DST", ["STotal", "Actual"])
     values, added = _rates_of_pairs(reader, devices, _TWO, totals=2)
     line, (by_host,) = reader.values(["CPU", "Timed:"], 1, _TWO)
-    found = _with_totals(reader, devices, values, added, rounding=0.005 * len(values) + 0.0011)
-    if by_host is None or abs(by_host - found.values[BY_HOST]) > 0.0051:
-        raise line.garbled(f"{by_host} is not the {found.values[BY_HOST]:g} below the table")
-    return found
+    table = _with_totals(reader, devices, values, added, rounding=0.005 * len(values) + 0.0011)
+    if by_host is None or abs(by_host - table.values[BY_HOST]) > 0.0051:
+        raise line.garbled(f"{by_host} is not the {table.values[BY_HOST]:g} below the table")
+    return table
 
 
 def _rates_of_pairs(
@@ -426,9 +426,9 @@ class _Reader(Reader):
             if match is not None and wanted.get(match[1], match[2]) != match[2]:
                 raise line.other_run(f"{match[1]} was {match[2]}, not {wanted[match[1]]}")
 
-    def require_size(self, line: Line, found: int, wanted: int) -> None:
-        if found != wanted:
-            raise line.other_run(f"its transfers are of {found} B, not {wanted} B")
+    def require_size(self, line: Line, size: int, wanted: int) -> None:
+        if size != wanted:
+            raise line.other_run(f"its transfers are of {size} B, not {wanted} B")
 
     def find(
         self, form: re.Pattern[str], what: str, other: re.Pattern[str] | None = None

@@ -26,7 +26,7 @@ from fabricheck.references.calibrated import (
     file_of,
     read_of,
 )
-from fabricheck.references.entries import Entry, entry_of, said
+from fabricheck.references.entries import Entry, entry_of, formatted
 from fabricheck.references.stated import References
 
 #: Effects by which the new references accept values that fail at present.
@@ -58,22 +58,21 @@ class Change:
         assert self.present is not None
         if self.effect == "lifted":
             return (
-                f"{self.check} {self.metric}: {said(self.present)} would become report only "
+                f"{self.check} {self.metric}: {formatted(self.present)} would become report only "
                 f"({self.why})."
             )
         if self.present[3] != unit:
             return (
-                f"{self.check} {self.metric}: {said(self.entry)} is in another unit than "
-                f"{said(self.present)}, so it is unknown which of them is looser."
+                f"{self.check} {self.metric}: {formatted(self.entry)} is in another unit than "
+                f"{formatted(self.present)}, so it is unknown which of them is looser."
             )
         low, high = limits(self.present)
         value = self.entry[0]
         by = f", by {100 * self.slack:.2g} %" if math.isfinite(self.slack) else ""
         missed = (low is not None and value < low) or (high is not None and value > high)
-        return (
-            f"{self.check} {self.metric}: {said(self.entry)} accepts what {said(self.present)} "
-            f"does not{by}"
-            + (f", and {value:g} {unit} itself misses the present limit." if missed else ".")
+        entry, present = formatted(self.entry), formatted(self.present)
+        return f"{self.check} {self.metric}: {entry} accepts what {present} does not{by}" + (
+            f", and {value:g} {unit} itself misses the present limit." if missed else "."
         )
 
 
@@ -165,7 +164,7 @@ def propose(
             if entry is None:
                 notes.append(f"{check} {metric}: {new[metric]} is not a plain reference and stays.")
             elif metric not in counts and entry[3] != "count":
-                notes.append(f"{check} {metric}: {said(entry)} stays ({why}).")
+                notes.append(f"{check} {metric}: {formatted(entry)} stays ({why}).")
             else:
                 changes.append(_change_of(check, metric, entry_of(old.get(metric)), entry, why))
         replaced = counts.keys() & present.stated(check, partition).keys()

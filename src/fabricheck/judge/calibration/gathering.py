@@ -330,7 +330,7 @@ def gather(
 def _named(paths: Sequence[Path]) -> Iterator[Results]:
     """Yield what each path names; a report that cannot be read might be of one that differs."""
     for path in paths:
-        found = read([str(path)], every=holds_sessions(path))
+        found = read([str(path)], all_sessions=holds_sessions(path))
         if not found.sessions and path.is_file() and not archive.is_archive(path):
             raise NotFoundError(f"{path} is not a run report reports/run-*.json.")
         # Sentences about missing parts of a joined session are made where the session is judged.
@@ -355,9 +355,8 @@ def _silent(results: Sequence[Results], runs: Sequence[Run]) -> Iterator[str]:
     for file, requested_nodes in lists.items():
         for name, requested in requested_nodes.nodes.items():
             if name not in known:
-                state = listed(
-                    word for word in (requested.state, requested.because, requested.said) if word
-                )
+                words = (requested.state, requested.because, requested.how_ended)
+                state = listed(filter(None, words))
                 yield f"{name} is in {file}, but no session has it{f' ({state})' if state else ''}."
 
 

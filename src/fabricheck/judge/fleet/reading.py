@@ -393,7 +393,7 @@ def _requested(results: reading.Results) -> dict[str, str | None]:
     silent = results.silent if any(map(nodelists.is_several, requested)) else ()
     # The results of a network may be of some of its nodes.
     return {
-        name: node.said
+        name: node.how_ended
         for name, node in requested.items()
         if name in silent or not nodelists.is_several(name)
     }

@@ -207,8 +207,8 @@ class NodeJudgement:
         if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
             lacking = f"There is no result of {self.title}"
             yield finding("silent", f"{lacking}{_as_requested(requested)}.")
-        elif requested is not None and requested.said is not None:
-            yield finding("session", requested.said)
+        elif requested is not None and requested.how_ended is not None:
+            yield finding("session", requested.how_ended)
         elif requested is not None and requested.status and not failed_anywhere:
             yield finding(
                 "session",
@@ -405,8 +405,8 @@ def _as_requested(requested: RequestedNode | None) -> str:
     """Return the known facts of a requested node without a result, as the rest of a sentence."""
     if requested is None:
         return ""
-    if requested.said:
-        return f": {requested.said.rstrip('.')}"
+    if requested.how_ended:
+        return f": {requested.how_ended.rstrip('.')}"
     if requested.state:
         return f", which the scheduler called {requested.reported} when the session began"
     return ""

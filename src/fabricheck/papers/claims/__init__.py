@@ -96,8 +96,8 @@ def _left_out(claim: Claim, observed: Observed) -> str:
         if experiment != "E12" and observed.left_out.get(experiment)
     ]
     number = sum(observed.left_out[name] for name in names)
-    said = f"Left out for wrong data or an injected fault: {number} series ({listed(names)})."
-    return said if names else ""
+    sentence = f"Left out for wrong data or an injected fault: {number} series ({listed(names)})."
+    return sentence if names else ""
 
 
 def fitted_keys(claim: Claim, node: NodeModel | None) -> Iterator[str]:

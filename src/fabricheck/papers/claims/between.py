@@ -30,15 +30,15 @@ def by_one_engine(points: Iterable[Series]) -> list[Series]:
     :raises NotTestable: for a pair whose copies are shared by several engines, or by an unknown
         number: the documents measured one engine.
     """
-    found = [point for point in points if by_engine(point)]
-    one = [
+    by_engines = [point for point in points if by_engine(point)]
+    chosen = [
         point
-        for point in found
+        for point in by_engines
         if not point.ganged
         and not (point.check_row.runtime == "rocm" and point.measured.get("engines", 1) is None)
     ]
-    pairs = {point.pair for point in one}
-    for point in found:
+    pairs = {point.pair for point in chosen}
+    for point in by_engines:
         if point.pair not in pairs:
             count = point.measured.get("engines")
             engines = f"{count} copy engines share" if count else "an unknown number of engines has"
@@ -46,19 +46,19 @@ def by_one_engine(points: Iterable[Series]) -> list[Series]:
                 f"{engines} a copy from device {point.devices[0]} to {point.devices[-1]}; one "
                 "engine is required: set HSA_ENABLE_SDMA_GANG=0"
             )
-    return one
+    return chosen
 
 
 def by_pair(points: Iterable[Series]) -> dict[Pair, Series]:
     """Return the point of the largest size of each ordered pair."""
-    found = largest(points, lambda point: point.pair)
-    return {pair: point for pair, point in found.items() if pair is not None}
+    fastest = largest(points, lambda point: point.pair)
+    return {pair: point for pair, point in fastest.items() if pair is not None}
 
 
 def between_devices(observed: Observed, operation: str) -> list[Series]:
     """Return copies or latencies of the runtime's peer call, without those within one device."""
-    found = observed.select(experiment="E7", operation=operation, role="single")
-    return [point for point in found if point.pair is not None]
+    points = observed.select(experiment="E7", operation=operation, role="single")
+    return [point for point in points if point.pair is not None]
 
 
 def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
@@ -66,11 +66,11 @@ def copies(observed: Observed, engine: bool = True) -> dict[Pair, Series]:
 
     :raises NotTestable: when there are none.
     """
-    found = between_devices(observed, "engine")
-    off = [point for point in found if not by_engine(point)]
+    points = between_devices(observed, "engine")
+    off = [point for point in points if not by_engine(point)]
     # Copies with all engines off take precedence over those with only the peer engines off.
     off = [point for point in off if not point.by_peer_switch_alone] or off
-    chosen = by_one_engine(found) if engine else off
+    chosen = by_one_engine(points) if engine else off
     what = "copy-engine transfers" if engine else "copies with the engines off"
     return by_pair(needs.large(chosen, f"{what} between devices", "E7"))
 

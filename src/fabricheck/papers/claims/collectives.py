@@ -51,8 +51,8 @@ def _rccl(observed: Observed) -> Times:
     Out-of-place times and one thread per device are preferred, as in the paper.
     """
     what = f"collectives of RCCL of {about(_size())}"
-    found = needs.series(observed, what, _is_of_size, experiment="E11", unit="us", role="single")
-    return _by_set(sorted(found, key=lambda point: (bool(point.in_place), not point.in_threads)))
+    points = needs.series(observed, what, _is_of_size, experiment="E11", unit="us", role="single")
+    return _by_set(sorted(points, key=lambda point: (bool(point.in_place), not point.in_threads)))
 
 
 def _mpi(observed: Observed) -> Times:
@@ -61,7 +61,7 @@ def _mpi(observed: Observed) -> Times:
     OSU's times are preferred, as in the paper; the program ``mpi`` supplies the sets that OSU
     lacks. Of several times, as with the engines and without, the smallest counts.
     """
-    found = needs.series(
+    points = needs.series(
         observed,
         f"collectives of MPI of {about(_size())} on memory of devices",
         _is_of_size,
@@ -70,7 +70,7 @@ def _mpi(observed: Observed) -> Times:
         role="single",
         source_memory="device",
     )
-    return _by_set(sorted(found, key=lambda point: (point.program != "osu", point.value)))
+    return _by_set(sorted(points, key=lambda point: (point.program != "osu", point.value)))
 
 
 def _is_of_size(point: Series) -> bool:
@@ -79,8 +79,8 @@ def _is_of_size(point: Series) -> bool:
 
 
 def _by_set(points: Iterable[Series]) -> Times:
-    found = grouped(((point.operation, tuple(sorted(point.devices))), point) for point in points)
-    return {key: first for key, (first, *_) in found.items()}
+    sets = grouped(((point.operation, tuple(sorted(point.devices))), point) for point in points)
+    return {key: first for key, (first, *_) in sets.items()}
 
 
 def _by_count(times: Times) -> dict[tuple[str, int], Series]:
@@ -89,8 +89,8 @@ def _by_count(times: Times) -> dict[tuple[str, int], Series]:
     If the first devices have no time, another set of the same size is used.
     """
     ordered = sorted(times, key=lambda key: key[1] != tuple(range(len(key[1]))))
-    found = grouped(((name, len(devices)), times[name, devices]) for name, devices in ordered)
-    return {key: first for key, (first, *_) in found.items()}
+    counts = grouped(((name, len(devices)), times[name, devices]) for name, devices in ordered)
+    return {key: first for key, (first, *_) in counts.items()}
 
 
 def _size() -> int:
@@ -151,12 +151,12 @@ def _two_passes(*, more: bool) -> Group:
 
     def choose(observed: Observed) -> Values:
         times = _by_count(_rccl(observed))
-        found = [
+        keys = [
             key for key in times if key[0] in TWO_PASSES and key[1] > 2 and (key[0], 2) in times
         ]
-        there = {(name, 3) for name, _ in found}
+        there = {(name, 3) for name, _ in keys}
         _require(there, [(name, 3) for name in TWO_PASSES], "two and with more")
-        return by_subject({key: times[key if more else (key[0], 2)] for key in sorted(found)})
+        return by_subject({key: times[key if more else (key[0], 2)] for key in sorted(keys)})
 
     which = "more than two" if more else "two"
     return Group(f"RCCL's times of two passes with {which} devices", choose, "collective", "each")

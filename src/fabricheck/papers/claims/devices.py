@@ -112,17 +112,17 @@ def _two_levels(observed: Observed) -> Finding:
 def _engine_scan(observed: Observed) -> Values:
     """Return the copies over quad links of every size."""
     node = needs.node(observed)
-    found = [
+    copies = [
         point
         for point in by_one_engine(between_devices(observed, "engine"))
         if point.pair is not None and node.link_class(*point.pair) == QUAD
     ]
-    needs.large(found, "copy-engine transfers over a quad link", "E7")
-    sizes = {point.bytes for point in found}
+    needs.large(copies, "copy-engine transfers over a quad link", "E7")
+    sizes = {point.bytes for point in copies}
     if len(sizes) < SIZES:
         raise NotTestable(f"the session has copies over a quad link of {len(sizes)} size only (E7)")
     return {
-        (*point.devices, point.bytes, index): measured(point) for index, point in enumerate(found)
+        (*point.devices, point.bytes, index): measured(point) for index, point in enumerate(copies)
     }
 
 
@@ -173,15 +173,15 @@ def _peer_switch(observed: Observed) -> Values:
         if point.by_peer_switch_alone and point.bytes >= needs.LARGE
     )
     needs.some([*alone.values()], "copies between devices with HSA_ENABLE_PEER_SDMA=0 alone", "E7")
-    found = {pair: value for pair, value in alone.items() if node.link_class(*pair).links > 1}
-    for point in found.values():
+    several = {pair: value for pair, value in alone.items() if node.link_class(*pair).links > 1}
+    for point in several.values():
         if point.engine == "copy-engine":
             raise NotTestable(
                 f"its HIP {point.document['versions']['runtime']} copies between devices "
                 f"{point.devices[0]} and {point.devices[-1]} by engines in spite of "
                 "HSA_ENABLE_PEER_SDMA=0; the document is about ROCm 5.7"
             )
-    return by_subject(found)
+    return by_subject(several)
 
 
 def _each(keep: Callable[[LinkClass], bool], name: str) -> Group:
@@ -204,21 +204,21 @@ def _all_at_once(observed: Observed, operation: str) -> Series:
         experiment=experiment, operation=operation, role="sum", direction="one-way"
     )
     # Both pairs of two devices are the check of both directions.
-    found = [series for series in sums if series.bytes_moved == pairs * series.bytes and pairs > 2]
+    totals = [series for series in sums if series.bytes_moved == pairs * series.bytes and pairs > 2]
     what = f"{operation} of every pair of devices at the same time"
-    return max(needs.large(found, what, experiment), key=lambda point: point.bytes)
+    return max(needs.large(totals, what, experiment), key=lambda point: point.bytes)
 
 
 @group("sums of every pair at the same time, of what links leave", "operation", "each")
 def _sums_of_links(observed: Observed) -> Values:
-    found = {}
+    percents = {}
     for operation in ("read", "write"):
         total = measured(_all_at_once(observed, operation))
         alone = every_pair(accesses(operation), "E8").choose(observed)
         rates = {pair: value.value for pair, value in alone.items()}
         left, _ = left_to_the_slowest(needs.node(observed), rates)
-        found[operation] = combined(100 * total.value / (left * len(alone)), "percent", [total])
-    return found
+        percents[operation] = combined(100 * total.value / (left * len(alone)), "percent", [total])
+    return percents
 
 
 @group("the sum by engine of every pair at the same time", WHOLE, "each")
@@ -246,20 +246,20 @@ def _blocks(name: str, *, fewest: bool = False) -> Group:
         needs.devices(observed)
         if observed.simulated:
             raise NotTestable("compute units of devices are not simulated")
-        every = select(observed.variants, experiment="E8", operation={"read", "write"})
+        accesses = select(observed.variants, experiment="E8", operation={"read", "write"})
         sweeps = grouped(
             ((series.operation, *series.pair, series.bytes, series.block_size), series)
-            for series in every
+            for series in accesses
             if series.grid is not None and series.pair is not None
         )
-        found = {
+        by_path = {
             path: sweep
             for path, sweep in sweeps.items()
             if any(series.grid == 1 for series in sweep)
         }
-        needs.some([*found.values()], "kernels of one block between devices", "E8")
+        needs.some([*by_path.values()], "kernels of one block between devices", "E8")
         key = (lambda point: -(point.grid or 0)) if fewest else (lambda point: point.value)
-        return {path: measured(max(sweep, key=key)) for path, sweep in found.items()}
+        return {path: measured(max(sweep, key=key)) for path, sweep in by_path.items()}
 
     return Group(f"accesses by kernel with {name}", choose, "path", "each")
 
@@ -281,7 +281,7 @@ def _kept(way: str) -> Group:
         needs.devices(observed)
         if observed.simulated:
             raise NotTestable("computing of devices is not simulated")
-        found: dict[str, Value] = {}
+        shares: dict[str, Value] = {}
         for target, experiments in _TARGETS.items():
             both_ways = {
                 each: _beside(observed, each, experiment)
@@ -292,15 +292,15 @@ def _kept(way: str) -> Group:
                 if way == "kernel":
                     lesser = min(parts, key=lambda what: parts[what].value)
                     parts = {lesser: parts[lesser]}
-                found |= {
+                shares |= {
                     f"{what} with copies to {target}": number for what, number in parts.items()
                 }
-        if not found:
+        if not shares:
             raise NotTestable(
                 "the session has no kernel beside copies by copy engine and by kernel "
                 "(E7 and E8, or E2 and E3: the checks overlap_*)"
             )
-        return found
+        return shares
 
     return Group(
         f"of their own rate a kernel and copies by {way} keep beside each other",
@@ -318,7 +318,7 @@ def _beside(observed: Observed, way: str, experiment: str) -> dict[str, Value]:
     """
     mover = "copy-engine" if way == "engine" else "kernel"
     points = observed.select(experiment=experiment, program="overlap")
-    found = {}
+    shares = {}
     for what, some in (
         ("the kernel", [point for point in points if point.operation == COMPUTE]),
         (
@@ -334,8 +334,8 @@ def _beside(observed: Observed, way: str, experiment: str) -> dict[str, Value]:
         if common:
             parts = [100 * _rate(beside[device]) / _rate(alone[device]) for device in common]
             used = [measured(by[device]) for by in (beside, alone) for device in common]
-            found[what] = combined(statistics.median(parts), "percent", used)
-    return found
+            shares[what] = combined(statistics.median(parts), "percent", used)
+    return shares
 
 
 def _rate(point: Series) -> float:

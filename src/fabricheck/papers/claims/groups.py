@@ -47,8 +47,11 @@ class Value:
         if self.point is not None:
             return [number(what, self.point)]
         parts = self.parts if len(self.parts) <= 2 else ()
-        own = computed(what, self.value, self.unit, *self.series)
-        return [own, *(number for part in parts for number in part.numbers(part.name or what))]
+        number_of_value = computed(what, self.value, self.unit, *self.series)
+        return [
+            number_of_value,
+            *(number for part in parts for number in part.numbers(part.name or what)),
+        ]
 
     def __str__(self) -> str:
         """Return it for a sentence, without its unit."""
@@ -80,8 +83,8 @@ def combined(value: float, unit: str, values: Iterable[Value]) -> Value:
 
 def _of_all(take: Callable[[list[float]], float]) -> Callable[[Iterable[Value]], Value]:
     def statistic(values: Iterable[Value]) -> Value:
-        every = list(values)
-        return combined(take([value.value for value in every]), every[0].unit, every)
+        all_values = list(values)
+        return combined(take([value.value for value in all_values]), all_values[0].unit, all_values)
 
     return statistic
 
@@ -134,7 +137,7 @@ class Group:
         return replace(
             self,
             choose=lambda observed: {
-                key: one for key, (one, _) in pairs(observed, self, other).items()
+                key: value for key, (value, _) in pairs(observed, self, other).items()
             },
         )
 
@@ -178,10 +181,10 @@ class Group:
 
         def choose(observed: Observed) -> Values:
             node = needs.node(observed)
-            found = {key: point for key, point in self.choose(observed).items() if keep(node, key)}
-            if not found:
+            chosen = {key: point for key, point in self.choose(observed).items() if keep(node, key)}
+            if not chosen:
                 raise NotTestable(f"the session has no {name} ({experiment})")
-            return found
+            return chosen
 
         return replace(self, name=name, choose=choose)
 
@@ -317,8 +320,8 @@ def curves(
     points: Iterable[Series], key: Callable[[Series], int | None] = lambda point: point.device
 ) -> dict[int | None, dict[int, Series]]:
     """Return curves of series by size, one curve for each device or other key."""
-    found = grouped((key(point), point) for point in points)
-    return {name: {point.bytes: point for point in curve(some)} for name, some in found.items()}
+    groups = grouped((key(point), point) for point in points)
+    return {name: {point.bytes: point for point in curve(some)} for name, some in groups.items()}
 
 
 def measured_by(values: Values) -> str:
@@ -329,21 +332,23 @@ def measured_by(values: Values) -> str:
     return f"{enumerated(sorted({point.program for point in points}))}, {' to '.join(texts)}"
 
 
-def pairs(observed: Observed, one: Group, other: Group) -> dict[Any, tuple[Value, Value]]:
+def pairs(observed: Observed, group: Group, other: Group) -> dict[Any, tuple[Value, Value]]:
     """Return both values of each subject that two groups have.
 
     A group of one value stands beside each of the other.
 
     :raises NotTestable: when they have none in common, or other ranks.
     """
-    ones, others = one.choose(observed), other.choose(observed)
+    ones, others = group.choose(observed), other.choose(observed)
     if WHOLE in others:
         return {key: (each, others[WHOLE]) for key, each in ones.items()}
     if WHOLE in ones:
         return {key: (ones[WHOLE], each) for key, each in others.items()}
-    if one.each == "rank" and ones.keys() != others.keys():
-        raise NotTestable(f"{one.name} and {other.name} have different numbers of ranks (E6)")
+    if group.each == "rank" and ones.keys() != others.keys():
+        raise NotTestable(f"{group.name} and {other.name} have different numbers of ranks (E6)")
     common = {key: (ones[key], others[key]) for key in ones if key in others}
     if not common:
-        raise NotTestable(f"the session has no {one.each} with both {one.name} and {other.name}")
+        raise NotTestable(
+            f"the session has no {group.each} with both {group.name} and {other.name}"
+        )
     return common

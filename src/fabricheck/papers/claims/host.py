@@ -149,8 +149,8 @@ def _by_size(observed: Observed, name: str, fields: dict[str, Any]) -> Values:
 @group("the greatest drop of pageable memory to a larger size", WHOLE)
 def _drop(observed: Observed) -> Values:
     """Return by how much a larger size of the paper's figure 3 is below a smaller one at most."""
-    found = _by_size(observed, _TO_DEVICE, _copying("h2d", "pageable"))
-    points = [found[size] for size in sorted(found) if 4 * KIB <= size <= GIB]
+    by_size = _by_size(observed, _TO_DEVICE, _copying("h2d", "pageable"))
+    points = [by_size[size] for size in sorted(by_size) if 4 * KIB <= size <= GIB]
     if len(points) < 4:
         raise NotTestable("the session has no copies of pageable memory over sizes (E2)")
     drops = [
@@ -205,18 +205,18 @@ def _far_and_near(
         if point.devices and point.host_domain is not None and point.bytes >= needs.LARGE:
             ends = (point.operation, point.devices[0], point.host_domain)
             cells.setdefault(ends, {}).setdefault(point.bytes, point)
-    found = {}
+    both = {}
     for ends, far in sorted(cells.items()):
         home = (*ends[:2], node.device(ends[1]).domain)
         common = far.keys() & cells.get(home, {}).keys()
         if ends != home and common:
-            found[ends] = measured(far[max(common)]), measured(cells[home][max(common)])
-    if not found:
+            both[ends] = measured(far[max(common)]), measured(cells[home][max(common)])
+    if not both:
         raise NotTestable(
             f"the session has no copies of {memory} memory, {enumerated(operations, last='or')}, "
             "with near and far NUMA domains (E4)"
         )
-    return found
+    return both
 
 
 def _far_as_near(memory: str, loss: float) -> Judge:
@@ -224,8 +224,8 @@ def _far_as_near(memory: str, loss: float) -> Judge:
 
     def domain(which: int, name: str) -> Group:
         def choose(observed: Observed) -> Values:
-            found = _far_and_near(observed, ("h2d", "d2h"), memory, "single")
-            return {ends: pair[which] for ends, pair in found.items()}
+            both = _far_and_near(observed, ("h2d", "d2h"), memory, "single")
+            return {ends: pair[which] for ends, pair in both.items()}
 
         return Group(f"copies of {memory} memory with {name}", choose, "transfer")
 
@@ -242,8 +242,8 @@ def two_sockets(near: bool) -> tuple[str, ...]:
 
 def _socket(name: str, *, near: bool) -> Group:
     def choose(observed: Observed) -> Values:
-        found = _far_and_near(observed, ("both",), "pinned", "sum")
-        return {ends[1] if near else ends[1:]: pair[near] for ends, pair in found.items()}
+        both = _far_and_near(observed, ("both",), "pinned", "sum")
+        return {ends[1] if near else ends[1:]: pair[near] for ends, pair in both.items()}
 
     return Group(f"copies both ways with the {name} socket's memory", choose, statistic="mean")
 

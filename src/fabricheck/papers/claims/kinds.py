@@ -80,8 +80,8 @@ class Limits:
         allowed = {"-inf": f"{most} at most", "inf": f"{least} at least"}
         texts = [allowed.get(least) or allowed.get(most) or f"{least} to {most}"]
         if published:
-            said = dict.fromkeys(f"{number:.4g}" for number in published)
-            return f"published: {' to '.join(said)}; allowed: {texts[0]}"
+            numbers = dict.fromkeys(f"{number:.4g}" for number in published)
+            return f"published: {' to '.join(numbers)}; allowed: {texts[0]}"
         return f"allowed: {texts[0]}"
 
 
@@ -134,24 +134,24 @@ def level(
     return judge
 
 
-def ratio(one: Group, other: Group, limits: Limits) -> Judge:
+def ratio(group: Group, other: Group, limits: Limits) -> Judge:
     """Rule: what stands for the one over what stands for the other is within limits.
 
     Only devices and ranks that both have count; ordered pairs of two link classes are never alike.
     """
-    if one.each == other.each and one.each in ("device", "rank"):
-        one, other = one.shared(other), other.shared(one)
-    return level((one.whole().over(other.whole()).exact(), limits))
+    if group.each == other.each and group.each in ("device", "rank"):
+        group, other = group.shared(other), other.shared(group)
+    return level((group.whole().over(other.whole()).exact(), limits))
 
 
-def order(one: Group, other: Group, times: float = 1.0) -> Judge:
+def order(group: Group, other: Group, times: float = 1.0) -> Judge:
     """Rule: of each subject the one is more than ``times`` the other, their intervals apart."""
-    return level((one.over(other), at_least(times)), sure=True)
+    return level((group.over(other), at_least(times)), sure=True)
 
 
-def equal(one: Group, other: Group, limits: Limits) -> Judge:
+def equal(group: Group, other: Group, limits: Limits) -> Judge:
     """Rule: of each subject the one over the other can be within limits, noise counting for it."""
-    return level((one.over(other), limits))
+    return level((group.over(other), limits))
 
 
 def absent(
@@ -165,7 +165,7 @@ def absent(
 
     def judge(observed: Observed) -> Finding:
         # All series, because `Observed.points` leaves out those with wrong data.
-        found = [
+        points = [
             point
             for point in observed.series
             if point.experiment == experiment
@@ -173,26 +173,26 @@ def absent(
             and not point.document["faults_injected"]
             and (point.bytes_checked or not compared)
         ]
-        needs.some(found, what, experiment)
-        wrong = [point for point in found if point.errors]
-        operations = sorted({point.operation for point in found})
+        needs.some(points, what, experiment)
+        wrong = [point for point in points if point.errors]
+        operations = sorted({point.operation for point in points})
         skipped = {
             entry["operation"]
-            for point in found
+            for point in points
             for entry in point.document.get("skipped") or ()
             if entry["operation"] not in operations
         }
         named_wrong = sorted({f"{series.operation} of {about(series.bytes)}" for series in wrong})
-        most = max(point.taking_part or 0 for point in found)
+        most = max(point.taking_part or 0 for point in points)
         untested = f"; not tested: {listed(sorted(skipped))}" if skipped else ""
-        clock = found[0].clock
+        clock = points[0].clock
         return verdict(
             not wrong,
-            f"Of {len(found)} series of {listed(operations)} on {most} devices {len(wrong)} had "
+            f"Of {len(points)} series of {listed(operations)} on {most} devices {len(wrong)} had "
             f"wrong data{': ' + listed(named_wrong[:3]) if wrong else ''}{untested}.",
-            counted("series", len(found), "series", clock),
+            counted("series", len(points), "series", clock),
             counted("with wrong data", len(wrong), "series", clock),
-            counted("compared", sum(point.bytes_checked for point in found), "B", clock),
+            counted("compared", sum(point.bytes_checked for point in points), "B", clock),
         )
 
     return judge
@@ -202,11 +202,11 @@ def both(*rules: Judge) -> Judge:
     """Rule: all of several rules hold."""
 
     def judge(observed: Observed) -> Finding:
-        found = [rule(observed) for rule in rules]
-        numbers = dict.fromkeys(number for finding in found for number in finding.numbers)
+        findings = [rule(observed) for rule in rules]
+        numbers = dict.fromkeys(number for finding in findings for number in finding.numbers)
         return verdict(
-            all(finding.outcome == REPRODUCED for finding in found),
-            " ".join(finding.because for finding in found),
+            all(finding.outcome == REPRODUCED for finding in findings),
+            " ".join(finding.because for finding in findings),
             *numbers,
         )
 

@@ -43,16 +43,18 @@ def as_modelled(observed: Observed) -> None:
 
     :raises NotTestable: when there is no comparison, or the node differs.
     """
-    found = [
+    compared = [
         document
         for document in observed.documents
         if document["program"]["name"] != "nics"
         and document.get("differences") is not None
         and document["options"].get("node") is not None
     ]
-    if not found:
+    if not compared:
         raise NotTestable("the session has no comparison of the node with its model (E13)")
-    for difference in chain.from_iterable(document.get("differences") or () for document in found):
+    for difference in chain.from_iterable(
+        document.get("differences") or () for document in compared
+    ):
         raise NotTestable(f"the node differs from its model: {difference['sentence']}")
 
 
@@ -83,15 +85,16 @@ def _table(observed: Observed) -> Finding:
     node = needs.node(observed)
     as_modelled(observed)
     among = combinations(range(max(len(node.devices), needs.EIGHT)), 2)
-    found = [pair for pair in among if _modelled(node, pair) != _published(pair)]
+    differing_pairs = [pair for pair in among if _modelled(node, pair) != _published(pair)]
     pairs = [
-        f"{a}-{b} {_modelled(node, (a, b)):g} (page: {_published((a, b)):g})" for a, b in found
+        f"{a}-{b} {_modelled(node, (a, b)):g} (page: {_published((a, b)):g})"
+        for a, b in differing_pairs
     ]
-    differing = f", in GB/s: {listed(pairs, 3)}" if found else ""
+    differing = f", in GB/s: {listed(pairs, 3)}" if differing_pairs else ""
     return verdict(
-        not found,
-        f"Of the page's table {len(found)} pairs differ from {node.name}{differing}.",
-        counted("pairs that differ", len(found), "pairs"),
+        not differing_pairs,
+        f"Of the page's table {len(differing_pairs)} pairs differ from {node.name}{differing}.",
+        counted("pairs that differ", len(differing_pairs), "pairs"),
     )
 
 
@@ -115,13 +118,13 @@ def _sets(name: str, *, best: bool) -> Group:
 
     def choose(observed: Observed) -> Values:
         node = needs.node(observed)
-        found = every_pair(accesses("write"), "E8").choose(observed)
+        rate = every_pair(accesses("write"), "E8").choose(observed)
         count = range(len(node.devices))
-        rates = [[0.0 if a == b else found[a, b].value for b in count] for a in count]
+        rates = [[0.0 if a == b else rate[a, b].value for b in count] for a in count]
         values = {}
         for chosen in (chosen for named, _ in NAMED for chosen in named):
             measured = best_subsets(rates, len(chosen), node.name)[0] if best else chosen
-            inside = [found[pair] for pair in permutations(measured, 2)]
+            inside = [rate[pair] for pair in permutations(measured, 2)]
             values[chosen] = combined(mean_between(rates, measured), "GB/s", inside)
         return values
 

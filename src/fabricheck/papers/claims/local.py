@@ -38,10 +38,10 @@ def _stream(operation: str) -> Group:
 
 def _scan(observed: Observed) -> dict[int | None, dict[int, Series]]:
     """Return by block size and array size the triad of one device."""
-    found = observed.select(experiment="E1", operation="triad", role="single")
-    first = min((point.device for point in found if point.device is not None), default=None)
+    points = observed.select(experiment="E1", operation="triad", role="single")
+    first = min((point.device for point in points if point.device is not None), default=None)
     return curves(
-        (point for point in found if point.device == first), lambda point: point.block_size
+        (point for point in points if point.device == first), lambda point: point.block_size
     )
 
 
@@ -91,19 +91,19 @@ _GOOD_BLOCK = Group(
 @group("STREAM of every kernel and block size", "kernel")
 def _kernels(observed: Observed) -> Values:
     """Return every kernel of large arrays by device, operation, size and block size."""
-    found = {
+    fastest = {
         (point.device, point.operation, about(point.bytes), f"{point.block_size} threads"): point
         for point in observed.select(experiment="E1", role="single")
         if point.bytes >= LARGE
         and point.device is not None
         and (point.block_size or 0) >= LEAST_BLOCK
     }
-    if len({point.block_size for point in found.values()}) < 2:
+    if len({point.block_size for point in fastest.values()}) < 2:
         raise NotTestable(
             f"the session has no STREAM with several block sizes of {LEAST_BLOCK} threads and more "
             "and with 0.5 GiB (E1)"
         )
-    return by_subject(found)
+    return by_subject(fastest)
 
 
 CLAIMS = (

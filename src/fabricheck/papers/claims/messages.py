@@ -54,7 +54,7 @@ def _device_messages(observed: Observed, engine: bool | None) -> list[list[Serie
     :raises NotTestable: when there are none.
     """
     words = {None: "", True: " with the copy engines", False: " without the copy engines"}
-    found = needs.series(
+    messages = needs.series(
         observed,
         f"messages of MPI between devices{words[engine]}",
         lambda point: point.pair is not None and engine in (None, by_engine(point)),
@@ -64,7 +64,9 @@ def _device_messages(observed: Observed, engine: bool | None) -> list[list[Serie
         source_memory="device",
         destination_memory="device",
     )
-    by_program = [[series for series in found if series.program == name] for name in ("mpi", "osu")]
+    by_program = [
+        [series for series in messages if series.program == name] for name in ("mpi", "osu")
+    ]
     return [points for points in by_program if points]
 
 
@@ -76,12 +78,14 @@ def _candidates(observed: Observed, engine: bool | None, size: int) -> list[dict
 
     :raises NotTestable: when no message has at least `needs.LARGE` bytes.
     """
-    found = _device_messages(observed, engine)
-    needs.large([point for points in found for point in points], "messages of MPI", "E9")
-    found = [[point for point in points if point.bytes >= needs.LARGE] for points in found]
-    exact = [[point for point in points if point.bytes == size] for points in found]
-    above = [points for points in found if any(point.bytes > size for point in points)]
-    return [by_pair(points) for points in (*exact, *above, *found) if points]
+    by_program = _device_messages(observed, engine)
+    needs.large([point for points in by_program for point in points], "messages of MPI", "E9")
+    by_program = [
+        [point for point in points if point.bytes >= needs.LARGE] for points in by_program
+    ]
+    exact = [[point for point in points if point.bytes == size] for points in by_program]
+    above = [points for points in by_program if any(point.bytes > size for point in points)]
+    return [by_pair(points) for points in (*exact, *above, *by_program) if points]
 
 
 def messages(*, engine: bool | None, size: int) -> Group:
@@ -133,7 +137,7 @@ def _indirect(
         for pair, point in messages(engine=engine, size=size).choose(observed).items()
         if source in (None, pair[0])
     )
-    found = {}
+    values = {}
     for direct in (kind for kind in by_class if kind.direct):
         indirect = [
             point
@@ -148,33 +152,33 @@ def _indirect(
             ]
             change = 100 * (rates[0] / rates[1] - 1)
             words = "with the engine" if engine else "without it"
-            found[f"{direct.name} links {words}"] = combined(
+            values[f"{direct.name} links {words}"] = combined(
                 change, "percent", [*indirect, *by_class[direct]]
             )
-    return found
+    return values
 
 
 @group("messages from device 0 to others than neighbours, relative to neighbours", "width", "each")
 def _non_neighbours(observed: Observed) -> Values:
-    found: dict[str, Value] = {}
+    values: dict[str, Value] = {}
     for engine in (True, False):
         try:
-            found |= _indirect(observed, engine, PAPER, source=0)
+            values |= _indirect(observed, engine, PAPER, source=0)
         except NotTestable:
             continue
-    if not found:
+    if not values:
         raise NotTestable(
             "the session has no messages from device 0 to neighbours and to others (E9)"
         )
-    return found
+    return values
 
 
 @group("messages over two hops, relative to one", "width", "each")
 def _two_hops(observed: Observed) -> Values:
-    found = _indirect(observed, False, LAB, hops=2)
-    if not found:
+    values = _indirect(observed, False, LAB, hops=2)
+    if not values:
         raise NotTestable("the session has no messages of neighbours and over two hops (E9)")
-    return found
+    return values
 
 
 def _parts(group: Group, *, direct: bool) -> Group:
@@ -191,9 +195,9 @@ def _of_both_sizes(size: int) -> Group:
     """Return the messages of one of JSC's sizes, of the first program that has both of a pair."""
 
     def choose(observed: Observed) -> Values:
-        for found in _device_messages(observed, engine=False):
+        for points in _device_messages(observed, engine=False):
             of_size = {
-                each: by_pair(series for series in found if series.bytes == each)
+                each: by_pair(series for series in points if series.bytes == each)
                 for each in (LARGE, SMALL)
             }
             pairs = [pair for pair in of_size[LARGE] if pair in of_size[SMALL]]
@@ -235,7 +239,7 @@ def _within_devices(observed: Observed) -> Values:
 
     OSU's messages come first, as in the document.
     """
-    found = needs.series(
+    points = needs.series(
         observed,
         "messages of MPI between two ranks on one device",
         lambda point: point.source_device == point.destination_device,
@@ -244,7 +248,7 @@ def _within_devices(observed: Observed) -> Values:
         role="single",
         source_memory="device",
     )
-    of_tool = [point for point in found if point.program == "osu"] or found
+    of_tool = [point for point in points if point.program == "osu"] or points
     exact = [point for point in of_tool if point.bytes == LARGE]
     large = exact or [point for point in of_tool if point.bytes > LARGE]
     needs.some(large, f"such messages of {about(LARGE)} or more", "E9")

@@ -127,9 +127,9 @@ class Claims:
     @cached_property
     def judged(self) -> list[Verdict]:
         """The judged claims: claims that do not hold first, claims that are no evidence last."""
-        found = [verdict for verdict in self.verdicts if verdict.outcome != NOT_TESTABLE]
+        judged = [verdict for verdict in self.verdicts if verdict.outcome != NOT_TESTABLE]
         return sorted(
-            found, key=lambda verdict: (verdict.outcome == REPRODUCED, verdict.by_construction)
+            judged, key=lambda verdict: (verdict.outcome == REPRODUCED, verdict.by_construction)
         )
 
     @cached_property
@@ -163,10 +163,10 @@ def number(what: str, point: Series) -> Number:
     return Number(what, point.value, point.unit, point.clock, point.interval, noisy=point.noisy)
 
 
-def computed(what: str, value: float, unit: str, *of: Series) -> Number:
+def computed(what: str, value: float, unit: str, *series: Series) -> Number:
     """Return a number computed from several medians; ``of`` are their series."""
-    noisy = any(point.noisy for point in of)
-    return Number(what, value, unit, of[0].clock, computed=True, noisy=noisy)
+    noisy = any(point.noisy for point in series)
+    return Number(what, value, unit, series[0].clock, computed=True, noisy=noisy)
 
 
 def counted(what: str, count: float, unit: str, kind: Kind = "derived") -> Number:
@@ -188,13 +188,13 @@ def published(record: str) -> Number:
     :raises NotTestable: when the data set cannot be read, or lacks the record.
     """
     try:
-        found = of_folder(folder()).record(record)
+        known = of_folder(folder()).record(record)
     except FabricheckError as error:
         raise NotTestable(f"the published values cannot be read: {error}") from None
     # A value that its document cites from another one is marked.
-    secondary = " (secondary)" if found.secondary else ""
-    what = f"{found.metric.replace('_', ' ')}, {found.system}{secondary}"
-    return Number(what, found.value, found.unit, "published", record=record, place=found.place)
+    secondary = " (secondary)" if known.secondary else ""
+    what = f"{known.metric.replace('_', ' ')}, {known.system}{secondary}"
+    return Number(what, known.value, known.unit, "published", record=record, place=known.place)
 
 
 def value(record: str) -> float:

@@ -53,13 +53,13 @@ def large(points: Sequence[Series], what: str, experiment: str) -> Sequence[Seri
     :param what: as for `some`.
     """
     some(points, what, experiment)
-    found = [point for point in points if point.bytes >= LARGE]
-    if not found:
+    points_of_size = [point for point in points if point.bytes >= LARGE]
+    if not points_of_size:
         most = about(max(point.bytes for point in points))
         raise NotTestable(
             f"the session has {what} of {most} at most; a rate needs {about(LARGE)} ({experiment})"
         )
-    return found
+    return points_of_size
 
 
 def series(
@@ -76,8 +76,8 @@ def series(
     :param keep: a further condition.
     :param rate: whether they must be as `large`.
     """
-    found = [point for point in observed.select(**fields) if keep(point)]
-    return (large if rate else some)(found, what, fields["experiment"])
+    chosen = [point for point in observed.select(**fields) if keep(point)]
+    return (large if rate else some)(chosen, what, fields["experiment"])
 
 
 def nodes(

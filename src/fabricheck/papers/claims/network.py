@@ -69,7 +69,7 @@ def _messages(operation: str, role: str = "single", *, host: bool = False) -> Gr
     what = f"{operation.replace('-', ' ')} of {name}"
 
     def choose(observed: Observed) -> Values:
-        found = needs.series(
+        points = needs.series(
             observed,
             what,
             lambda point: (
@@ -80,10 +80,10 @@ def _messages(operation: str, role: str = "single", *, host: bool = False) -> Gr
             role=role,
         )
         if operation != "latency":
-            found = [series for series in found if series.bytes >= LARGE]
-            if not found:
+            points = [series for series in points if series.bytes >= LARGE]
+            if not points:
                 raise NotTestable(f"a rate needs {name} of {about(LARGE)} at least (E17)")
-        ours = [series for series in found if series.program == "mpi"] or found
+        ours = [series for series in points if series.program == "mpi"] or points
         return by_subject(largest(ours, lambda point: point.ranks))
 
     return Group(what, choose, "direction")
@@ -127,15 +127,15 @@ def _node_rates(*, host: bool) -> Group:
 @group("latencies between nodes by distance", "distance", "each")
 def _by_distance(observed: Observed) -> Values:
     """Return the median latency of each distance."""
-    found = grouped(
+    distances = grouped(
         (distance, point)
         for point in _messages("latency").choose(observed).values()
         if (distance := point.series[0].measured.get("distance")) is not None
     )
-    if len(found) < 2:
-        has = f"of {next(iter(found))}" if found else "whose distance is known"
+    if len(distances) < 2:
+        has = f"of {next(iter(distances))}" if distances else "whose distance is known"
         raise NotTestable(f"it needs latencies of two distances, the session has those {has} (E17)")
-    return {distance: STATISTICS["median"](some) for distance, some in found.items()}
+    return {distance: STATISTICS["median"](some) for distance, some in distances.items()}
 
 
 _BY_KERNEL = "messages between nodes that went by the kernel's network stack, as counters show"
@@ -144,7 +144,7 @@ _BY_KERNEL = "messages between nodes that went by the kernel's network stack, as
 @group(_BY_KERNEL, "message")
 def _by_tcp(observed: Observed) -> Values:
     """Return by its place the messages that went by the kernel's stack past the NICs' drivers."""
-    found = needs.series(
+    points = needs.series(
         observed,
         f"{_BY_KERNEL}, of 1 MiB or more of one pair of ranks",
         lambda point: _transport(point) == "kernel" and point.bytes >= LARGE,
@@ -152,7 +152,7 @@ def _by_tcp(observed: Observed) -> Values:
         operation="bandwidth",
         role="single",
     )
-    return by_subject(dict(enumerate(found)))
+    return by_subject(dict(enumerate(points)))
 
 
 CLAIMS = (

@@ -43,7 +43,7 @@ def _at_once(name: str, *others: str) -> Group:
 
     def choose(observed: Observed) -> Values:
         by_set = {each: _totals(observed, each) for each in (name, *others)}
-        sizes = set.intersection(*(set(found) for found in by_set.values()))
+        sizes = set.intersection(*(set(by_size) for by_size in by_set.values()))
         if not sizes:
             raise NotTestable("the session has no size in common of these sets of devices (E5)")
         return by_subject({max(sizes): by_set[name][max(sizes)]})
@@ -63,7 +63,7 @@ def _totals(observed: Observed, name: str) -> dict[int, Series]:
     members = node.device_sets().get(name)
     if members is None:
         raise NotTestable(f"{node.name} has no set of devices for it")
-    found = needs.series(
+    totals = needs.series(
         observed,
         f"STREAM copy of host memory by the device(s) {listed(map(str, members))} at once",
         rate=True,
@@ -72,7 +72,7 @@ def _totals(observed: Observed, name: str) -> dict[int, Series]:
         devices=members,
         role="single" if len(members) == 1 else "sum",
     )
-    return {point.bytes: point for point in found}
+    return {point.bytes: point for point in totals}
 
 
 def _records(run: str, ranks: int) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _ranks(placement: str, name: str) -> Group:
     """Return by rank the largest round-trip copy of pageable memory in a placement."""
 
     def choose(observed: Observed) -> Values:
-        found = needs.series(
+        points = needs.series(
             observed,
             f"copies of pageable memory by ranks in placement {placement}",
             experiment="E6",
@@ -99,8 +99,8 @@ def _ranks(placement: str, name: str) -> Group:
             placement=placement,
             unit="GB/s",
         )
-        size = max(point.bytes for point in found)
-        of_size = [point for point in found if point.bytes == size]
+        size = max(point.bytes for point in points)
+        of_size = [point for point in points if point.bytes == size]
         by_rank = {point.ranks[0]: point for point in reversed(of_size) if point.ranks}
         launch = of_size[0].document.get("ranks") or ()
         if not launch or len(by_rank) != len(launch):

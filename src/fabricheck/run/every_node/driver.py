@@ -126,7 +126,9 @@ class Driver:
         requested_nodes.write(self._file, self.nodes)
         self._unwritten: NotFoundError | None = None
         self._is_changed, self._writing, self._calling = False, _RateLimiter(), _RateLimiter()
-        self._waiting = deque(name for name, node in self.nodes.nodes.items() if node.said is None)
+        self._waiting = deque(
+            name for name, node in self.nodes.nodes.items() if node.how_ended is None
+        )
         #: In the order in which they were started.
         self._running: dict[str, NodeSession] = {}
         #: Those that have not begun and delay others, and how long the latest took to begin, in s.
@@ -157,8 +159,8 @@ class Driver:
         :raises NotFoundError: at the end, when the file of the nodes could not be written.
         """
         for node in self.nodes.nodes.values():
-            if node.said is not None:
-                self._say(node.said)
+            if node.how_ended is not None:
+                self._say(node.how_ended)
         if self.nodes.network_only:
             return None
         self._most, sentence = session.number_of_sruns(self._most)
@@ -300,11 +302,11 @@ class Driver:
         nodes = self.nodes.nodes
         for node, sentence in sentences.items():
             ended = requested_nodes.now() if (self.folder / node).exists() else None
-            change = {"ended": ended, "status": status, "said": sentence}
+            change = {"ended": ended, "status": status, "how_ended": sentence}
             nodes[node] = nodes[node].model_copy(update=change)
             self._ended += 1
             total = sum(
-                requested_node.said is None for requested_node in self._allocation.nodes.values()
+                requested.how_ended is None for requested in self._allocation.nodes.values()
             )
             shown = (line or sentence or node).rstrip(".")
             self._say(f"{shown} ({self._ended} of {total})")
@@ -456,7 +458,7 @@ def measure_network(
     :returns: the number of the signal that ended it, if one did.
     :raises NotFoundError: when the folder or the file cannot be written.
     """
-    answered = [name for name, answer in requested.nodes.items() if answer.said is None]
+    answered = [name for name, answer in requested.nodes.items() if answer.how_ended is None]
     if len(answered) < 2:
         say(f"The network is not measured: {count(len(answered), 'node')} answered, not two.")
         return None
@@ -464,15 +466,15 @@ def measure_network(
     file = folder / requested_nodes.NAME
     network = RequestedNode(results=NETWORK_FOLDER)
     requested_nodes.write(file, requested.model_copy(update={"network": network}))
-    status, said, number = _run_network(
+    status, failure, number = _run_network(
         folder / NETWORK_FOLDER, command, answered, left_s, requested.job or ""
     )
-    if said is None and not session.has_report(folder / NETWORK_FOLDER):
+    if failure is None and not session.has_report(folder / NETWORK_FOLDER):
         words = session.last_words(folder / NETWORK_FOLDER)
-        said = f"The session of the network ended without a run report: {words}."
+        failure = f"The session of the network ended without a run report: {words}."
     how = "well" if status == 0 else f"with exit status {status}"
-    say(said or f"The session of the network ended {how}.")
-    ended = {"ended": requested_nodes.now(), "status": status, "said": said}
+    say(failure or f"The session of the network ended {how}.")
+    ended = {"ended": requested_nodes.now(), "status": status, "how_ended": failure}
     requested_nodes.write(
         file, requested.model_copy(update={"network": network.model_copy(update=ended)})
     )

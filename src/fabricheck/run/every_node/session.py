@@ -64,15 +64,15 @@ def find_allocation(
     :raises UsageError: where its nodes may be shared, a selected node is not among them, or this is
         one of several tasks.
     """
-    found = os.environ if environment is None else environment
-    job, stated = found.get("SLURM_JOB_ID"), found.get("SLURM_JOB_NODELIST")
+    variables = os.environ if environment is None else environment
+    job, stated = variables.get("SLURM_JOB_ID"), variables.get("SLURM_JOB_NODELIST")
     if not job or not stated:
         raise NotFoundError(
             "every-node measures the nodes of a Slurm allocation, but this shell is in none "
             "(SLURM_JOB_ID is not set): start it by sbatch or salloc, with --nodes=N "
             "--exclusive."
         )
-    tasks = found.get("SLURM_STEP_NUM_TASKS", "1")
+    tasks = variables.get("SLURM_STEP_NUM_TASKS", "1")
     if tasks != "1":
         raise UsageError(
             f"every-node starts a step on each node itself, but srun started it {tasks} times: "
@@ -122,11 +122,11 @@ def find_allocation(
 
 def _requested(name: str, node: RequestedNode, in_job: bool) -> RequestedNode:
     down = slurm.states(node)[0] == DOWN
-    said = None
+    how_ended = None
     if down or not in_job:
         taken = "" if in_job else " and removed from the job"
-        said = f"{name} was {node.reported}{taken}, so nothing was started on it."
-    return node.model_copy(update={"results": name, "said": said})
+        how_ended = f"{name} was {node.reported}{taken}, so nothing was started on it."
+    return node.model_copy(update={"results": name, "how_ended": how_ended})
 
 
 def _end(job: str, text: str, is_needed: bool) -> datetime | None:
@@ -269,8 +269,8 @@ def steps(job: str) -> Sequence[Step]:
     """Return the numbered steps of a job that run on one node; empty where Slurm does not report
     them.
     """
-    said = _call("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i|%j|%N")
-    return list(_parsed(said or "", job))
+    listing = _call("squeue", "--noheader", "--steps", f"--jobs={job}", "--format=%i|%j|%N")
+    return list(_parsed(listing or "", job))
 
 
 def _parsed(text: str, job: str) -> Iterator[Step]:
@@ -329,10 +329,10 @@ def number_of_sruns(wanted: int) -> tuple[int, str | None]:
 
     One is always allowed. Limits that the system does not show are taken as not there.
     """
-    found = [
+    limits = [
         (max(left, 0) // each, f"each needs {what}; {why}") for left, each, what, why in _room()
     ]
-    most, why = min(found, default=(wanted, ""))
+    most, why = min(limits, default=(wanted, ""))
     if most >= wanted:
         return wanted, None
     most = max(most, 1)
@@ -347,11 +347,11 @@ def _room() -> Iterator[tuple[int, int, str, str]]:
     """Yield what is left of each limit, what one srun takes of it, in words too, and the limit."""
     uid = os.getuid()
     limit, _ = resource.getrlimit(resource.RLIMIT_NPROC)
-    own, all_ = _tasks(uid)
+    of_user, all_ = _tasks(uid)
     tasks, memory = f"{TASKS} processes and threads", f"{BYTES // 1_000_000} MB of memory"
     # The superuser is not counted.
     if limit != resource.RLIM_INFINITY and uid != 0:
-        yield limit - own, TASKS, tasks, f"ulimit -u is {limit}"
+        yield limit - of_user, TASKS, tasks, f"ulimit -u is {limit}"
     for name in ("pid_max", "threads-max"):
         most = _number(_PROC / "sys" / "kernel" / name)
         if most is not None:
@@ -385,11 +385,11 @@ def _number(file: Path) -> int | None:
 
 def _tasks(uid: int) -> tuple[int, int]:
     """Return how many processes and threads a user has, and how many there are."""
-    own = all_ = 0
+    of_user = all_ = 0
     for folder in _PROC.iterdir():
         if folder.name.isdecimal():
             with contextlib.suppress(OSError):
                 number = sum(1 for _ in (folder / "task").iterdir())
                 all_ += number
-                own += number if folder.stat().st_uid == uid else 0
-    return own, all_
+                of_user += number if folder.stat().st_uid == uid else 0
+    return of_user, all_

@@ -213,8 +213,8 @@ def _commands(python: Path, reframe: Path) -> dict[str, str]:
         f"bin/{script.name}": _COMMAND.format(python=python, script=script)
         for script in (reframe, reframe.with_name("fabricheck"))
     }
-    own = {"bin/python": _PYTHON.format(python=python), "bin/true": "#!/bin/sh\n"}
-    return {**commands, **own, "start.py": _START}
+    written = {"bin/python": _PYTHON.format(python=python), "bin/true": "#!/bin/sh\n"}
+    return {**commands, **written, "start.py": _START}
 
 
 def _modules(python: Path, root: Path) -> Iterator[tuple[Path, str]]:

@@ -130,17 +130,17 @@ def unlike_each_other(report: Reported) -> list[Mismatch]:
 def by_weight(
     model: NodeModel,
     fact: str,
-    found: Iterable[Mismatch],
+    mismatches: Iterable[Mismatch],
     differences: list[Mismatch],
     notes: list[str],
 ) -> None:
     """Add differences from a fact to the differences, or to the notes."""
     if weighs(model, fact):
-        differences += found
+        differences += mismatches
     else:
         why = "another host" if fact in _OF_A_HOST else "what is assumed"
         why = "the driver as drafted" if of_driver(model, fact) else why
-        notes += [f"differs from {why}: {difference.sentence}" for difference in found]
+        notes += [f"differs from {why}: {difference.sentence}" for difference in mismatches]
 
 
 def _is_gone(model: NodeModel, report: Reported, differing: Sequence[Mismatch]) -> bool:

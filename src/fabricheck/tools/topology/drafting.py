@@ -263,13 +263,13 @@ def _domains(description: Mapping[str, Any]) -> dict[str, Any]:
     lost = [str(device) for device, home in enumerate(homes) if home not in cores]
     homes = [home if home in cores else min(cores) for home in homes]
     note = f"the driver does not tell that of device {listed(lost)}"
-    found = [
+    domains = [
         {"index": index, "cores": near,
          "devices": {device: near for device, home in enumerate(homes) if home == index}}
         for index, near in sorted(cores.items())
     ]  # fmt: skip
     how = {"kind": "assumed", "note": note} if lost else _SEEN
-    return {**how, "memory_peak_gbs": {**_UNKNOWN}, "list": found}
+    return {**how, "memory_peak_gbs": {**_UNKNOWN}, "list": domains}
 
 
 class _Dumper(yaml.SafeDumper):

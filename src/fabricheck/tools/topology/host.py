@@ -80,24 +80,24 @@ def host_differences(model: NodeModel, host: Host) -> list[str]:
     which are memory of devices.
     """
     node = f"on node {host['hostname']}"
-    found: list[str] = []
+    differences: list[str] = []
     seen = {domain["index"]: domain["cores"] for domain in host["numa_domains"]}
     if seen:
         for domain in model.domains:
             expected = f"NUMA domain {domain.index}: the cores {format_cores(domain.cores)}"
             cores = seen.pop(domain.index, None)
             if cores is None:
-                found.append(f"{expected} in {model.name}, no such domain {node}.")
+                differences.append(f"{expected} in {model.name}, no such domain {node}.")
             elif not set(domain.cores) <= set(cores):
                 there = format_cores(cores) or "none"
-                found.append(f"{expected} in {model.name}, {there} {node}.")
+                differences.append(f"{expected} in {model.name}, {there} {node}.")
         for index, cores in seen.items():
             if cores:
-                found.append(
+                differences.append(
                     f"NUMA domain {index}: not in {model.name}, the cores {format_cores(cores)} "
                     f"{node}."
                 )
-    return found
+    return differences
 
 
 def _line(path: Path) -> str:
@@ -128,11 +128,11 @@ def _cores(path: Path) -> list[int]:
 
 def last_level_cache_bytes(cpus: Path = CPUS) -> int:
     """Return the size of all last-level caches together in bytes; 0 if the system hides it."""
-    found: dict[tuple[int, str], int] = {}
+    sizes: dict[tuple[int, str], int] = {}
     for index in cpus.glob("cpu[0-9]*/cache/index[0-9]*"):
         names = ("level", "shared_cpu_list", "size")
         level, shared, size = (text_of(index / name).strip() for name in names)
         if level.isdecimal() and shared and size.removesuffix("K").isdecimal():
-            found[int(level), shared] = int(size.removesuffix("K")) * 1024
-    last = max((level for level, _ in found), default=0)
-    return sum(size for (level, _), size in found.items() if level == last)
+            sizes[int(level), shared] = int(size.removesuffix("K")) * 1024
+    last = max((level for level, _ in sizes), default=0)
+    return sum(size for (level, _), size in sizes.items() if level == last)

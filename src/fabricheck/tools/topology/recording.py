@@ -170,7 +170,7 @@ def _on_any_machine(
 
 
 def _compare(
-    model: NodeModel, report: Reported, found: Sequence[Mismatch], content: dict[str, Any]
+    model: NodeModel, report: Reported, mismatches: Sequence[Mismatch], content: dict[str, Any]
 ) -> list[Mismatch]:
     """Return the differences from the model.
 
@@ -202,11 +202,11 @@ def _compare(
             f"The {enumerated(unknown)} of node {host['hostname']} are not known to "
             f"{report.origin}{reason}, so they cannot be compared with {model.name}."
         )
-        if not differences and not found:
+        if not differences and not mismatches:
             raise InvalidInputError(sentence)
         content["notes"].append(sentence)
     domains = sum(bool(domain["cores"]) for domain in host["numa_domains"])
-    is_gone = bool(found) or any(difference.lost for difference in outcome.differences)
+    is_gone = bool(mismatches) or any(difference.lost for difference in outcome.differences)
     as_cabled = not is_gone and report.links in (None, model.link_matrix)
     if domains not in (0, len(model.domains)) and weighs(model, "domains") and as_cabled:
         raise PreventedBySetting(
@@ -274,10 +274,10 @@ def recorded(
     :raises NotFoundError: when the document cannot be written.
     """
     started = time.monotonic()
-    found = {
+    versions = {
         name: os.environ[name] for name in sorted(os.environ) if name.startswith(tuple(variables))
     }
-    content = empty(program, runtime, simulated, root, found) | {"options": {**options}}
+    content = empty(program, runtime, simulated, root, versions) | {"options": {**options}}
     try:
         examine(content)
     except FabricheckError as error:
@@ -345,10 +345,10 @@ def _cards(devices: Sequence[Device]) -> dict[str, str]:
 
 def _newest_first(results: Path) -> Iterator[tuple[str, ResultDocument]]:
     """Yield each session and its documents, the newest first: names begin with their time."""
-    names = {path.name for kept in _KEPT for path in (results / kept).glob("*/")}
+    names = {path.name for folder in _KEPT for path in (results / folder).glob("*/")}
     for session in sorted(names, reverse=True):
-        for kept in _KEPT:
-            for path in sorted((results / kept / session).glob(_DOCUMENTS)):
+        for folder in _KEPT:
+            for path in sorted((results / folder / session).glob(_DOCUMENTS)):
                 with contextlib.suppress(FabricheckError):
                     yield session, document.load(path)
 

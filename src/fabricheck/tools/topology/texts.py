@@ -123,25 +123,25 @@ def parse_amd(lines: Sequence[Line], origin: str) -> Reported:
     """
     sections = _sections(lines)
     closed = any(section.title == _CLOSING for section in sections)
-    found: dict[str, _Section] = {}
+    by_title: dict[str, _Section] = {}
     for section in sections:
         if section.by_amd_smi or section.title in (*_TELLS, *_NOT_READ):
-            if section.title in found:
+            if section.title in by_title:
                 raise section.line.garbled(f"the table '{section.title}' occurs twice")
-            found[section.title] = section
+            by_title[section.title] = section
             continue
         for line in section.body:
             if _ROW.match(line.text):
                 raise line.garbled(f"a table of GPUs is under the unknown title '{section.title}'")
-    by_amd_smi = {section.by_amd_smi for section in found.values()}
+    by_amd_smi = {section.by_amd_smi for section in by_title.values()}
     if len(by_amd_smi) > 1:
         raise GarbledOutput(origin, None, "it contains topology tables of several tools")
     of_amd_smi = True in by_amd_smi
-    known = {_TELLS[title]: section for title, section in found.items() if title in _TELLS}
+    known = {_TELLS[title]: section for title, section in by_title.items() if title in _TELLS}
     tables = {what: _table(section) for what, section in known.items() if what not in _FIELDS}
-    for title in filter(found.__contains__, _NOT_READ):
-        _table(found[title])  # a table whose title is damaged would be a part of it
-    _require_all(tables, found, closed, lines[-1])
+    for title in filter(by_title.__contains__, _NOT_READ):
+        _table(by_title[title])  # a table whose title is damaged would be a part of it
+    _require_all(tables, by_title, closed, lines[-1])
     types, links, peak = tables.get("types"), None, None
     if types is not None:
         _require_types(types, "SELF" if of_amd_smi else "0")
@@ -153,7 +153,7 @@ def parse_amd(lines: Sequence[Line], origin: str) -> Reported:
     first, count = next(iter(counts.items()))
     for title, other in counts.items():
         if other != count:
-            raise found[title].line.garbled(
+            raise by_title[title].line.garbled(
                 f"'{title}' has {other} devices, but '{first}' has {count}"
             )
     pci = tuple(address.lower() for (address,) in values.get("pci", ()))
@@ -191,12 +191,12 @@ def _sections(lines: Sequence[Line]) -> list[_Section]:
 
 
 def _require_all(
-    tables: Mapping[str, Table], found: Mapping[str, _Section], closed: bool, last: Line
+    tables: Mapping[str, Table], by_title: Mapping[str, _Section], closed: bool, last: Line
 ) -> None:
     """Refuse a text that lacks a table, or the line after the last one."""
-    if any(section.by_amd_smi for section in found.values()):
+    if any(section.by_amd_smi for section in by_title.values()):
         for title in ("LINK TYPE TABLE", "NUMA BW TABLE"):
-            if title not in found:
+            if title not in by_title:
                 raise last.garbled(
                     f"the text ends without the table '{title}', so it may be cut off"
                 )
@@ -205,7 +205,7 @@ def _require_all(
     elif (
         not closed
         and "bandwidth" not in tables
-        and (tables or not found.keys().isdisjoint(_NOT_READ))
+        and (tables or not by_title.keys().isdisjoint(_NOT_READ))
     ):
         # --showtopo prints several sections: such a text may end between two of them.
         raise last.garbled(
@@ -456,10 +456,10 @@ def _nearness(line: Line, names: int, columns: int) -> _Nearness:
         if len(fields) > columns:
             raise line.garbled("this row has more fields than the header has columns")
         return _Nearness(*fields) if len(fields) == columns else _Nearness()
-    every = [field.strip() for field in line.text.split("\t")]
-    if every[: names + 1] != line.words[: names + 1]:
+    entries = [field.strip() for field in line.text.split("\t")]
+    if entries[: names + 1] != line.words[: names + 1]:
         raise line.garbled("two columns of devices have no tab between them")
-    fields = every[names + 1 :]
+    fields = entries[names + 1 :]
     for layout in _LAYOUTS[columns]:
         if _fits(fields, layout):
             by_letter = dict(zip(layout, fields, strict=True))
