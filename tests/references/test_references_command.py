@@ -275,7 +275,7 @@ def test_json_has_every_metric(checks):
     found = json.loads(run("--json").stdout)
     assert [row["metric"] for row in found["references"]] == ["copy_worst", "copy_median"]
     assert found["references"][0]["sources"][0]["versions"] == [["rocm", "5.7.0"]]
-    assert found["told_nothing"] == []
+    assert found["silent_checks"] == []
 
 
 def test_a_reference_that_reframe_does_not_use_is_refused(checks):

@@ -66,7 +66,7 @@ def references(
     if names:
         found = _of_metrics(found, metrics)
     show.result(found, references_table.blocks(found), as_json)
-    if found.told_nothing or any(row.kind == MISSING for row in found.references):
+    if found.silent_checks or any(row.kind == MISSING for row in found.references):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
 

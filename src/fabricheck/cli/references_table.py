@@ -84,7 +84,7 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
     yield from _totals(shown)
     yield from (
         f"{check} reported nothing: a dry run shows why (reframe --dry-run)."
-        for check in listing.told_nothing
+        for check in listing.silent_checks
     )
     yield from (*listing.unused, *listing.disagreements)
 

@@ -203,14 +203,14 @@ class Row:
 class Listing:
     """The references of a system.
 
-    told_nothing: the checks that reported nothing. at_hand: by partition the versions of ROCm or
+    silent_checks: the checks that reported nothing. at_hand: by partition the versions of ROCm or
     CUDA of its environments, where known. disagreements: sentences about locks that name other
     software than their ``spack.yaml``. unused: sentences about limits of metrics that no check has.
     """
 
     system: str
     references: tuple[Row, ...]
-    told_nothing: tuple[str, ...]
+    silent_checks: tuple[str, ...]
     at_hand: Mapping[str, Mapping[str, str]]
     disagreements: tuple[str, ...]
     unused: tuple[str, ...]
