@@ -1,7 +1,7 @@
 # make run     set up, build, measure this machine, its GPUs if it has some, and show the results;
 #              SET=full, SYSTEM=local:sim-mi250x
 # make report  write it again, of the latest session
-# make check   lint, and the tests of what differs from main: a minute
+# make check   lint, and the tests that are likeliest to see what differs from main: a minute
 # make test    set up, build, lint and test: eight minutes in a new clone, five later
 # make test-all  make test and all the rest, which CI runs before anything lands
 # make times   time these, in a new clone on this machine

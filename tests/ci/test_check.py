@@ -1,6 +1,7 @@
-"""`make check` runs the tests of what differs from main, the most particular first."""
+"""`make check` runs the tests that are likeliest to see what differs from main."""
 
 import importlib.util
+import sys
 from pathlib import Path
 
 import pytest
@@ -10,31 +11,145 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def check():
+    sys.path.insert(0, str(ROOT / "ci"))
     spec = importlib.util.spec_from_file_location("check", ROOT / "ci" / "check.py")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
+    sys.path.remove(str(ROOT / "ci"))
     return module
 
 
-def chosen(check, *names):
-    return [str(one.relative_to(ROOT)) for one in check.tests_of({ROOT / name for name in names})]
+@pytest.fixture
+def chosen(check, tmp_path):
+    """A function that makes a tree of files and returns what is chosen for a change in it."""
+
+    def of(path, before, after, **files):
+        for name, text in files.items():
+            file = tmp_path / name.replace("__", "/")
+            file = file.with_name(file.name.replace("_DOT_", "."))
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(text)
+        (tmp_path / "src").mkdir(exist_ok=True)
+        return check.chosen(tmp_path, [check.Change(path, before, after)], 99)
+
+    return of
 
 
-def test_a_test_that_changed_comes_before_those_of_a_module(check):
-    own = "tests/ci/test_check.py"
-    found = chosen(check, own, "src/fabricheck/core/nodelists.py")
-    assert found[0] == own and "tests/verdict/test_verdict_documents.py" in found
-    assert "tests/ci/test_setup.py" not in found
+def test_a_test_that_quotes_what_is_gone_comes_first(chosen):
+    found = chosen(
+        "src/fabricheck/cli/verdict.py",
+        "def heading(total):\n    return f'Verdict on {total}'\n",
+        "def heading(total):\n    return f'Result of {total}'\n",
+        tests__test_b_DOT_py="def test_sum():\n    assert heading(total) == result\n",
+        tests__test_a_DOT_py="def test_words():\n    assert 'Verdict on run-0' in text\n",
+        tests__test_c_DOT_py="def test_other():\n    assert 3 == 4\n",
+    )
+    assert found[:2] == ["tests/test_a.py::test_words", "tests/test_b.py::test_sum"]
 
 
-def test_a_file_that_is_named_has_the_tests_that_name_it(check):
-    assert "tests/ci/test_setup.py" in chosen(check, "ci/setup.sh")
+def test_what_changed_itself_comes_before_all(chosen):
+    text = "def test_one():\n    assert heading == 1\n\ndef test_two():\n    assert heading == 2\n"
+    other = "import test_b\n\ndef test_b_heading_3():\n    'tests', 'test_two', 'heading == 3'\n"
+    found = chosen(
+        "tests/test_b.py",
+        text.replace("2", "3"),
+        text,
+        tests__test_a_DOT_py=other,
+        tests__test_b_DOT_py=text,
+    )
+    assert found[0] == "tests/test_b.py::test_two"
 
 
-def test_fixtures_have_the_tests_of_their_folder(check):
-    found = chosen(check, "tests/papers/conftest.py")
-    assert found and all(one.startswith("tests/papers/") for one in found)
+def test_of_equal_words_fewer_imports_between_come_first(chosen):
+    test = "import {}\n\ndef test_limit():\n    assert limit() == 3\n"
+    found = chosen(
+        "src/fabricheck/core.py",
+        "def limit():\n    return 3\n",
+        "def limit():\n    return 4\n",
+        src__fabricheck__core_DOT_py="def limit():\n    return 4\n",
+        src__fabricheck__far_DOT_py="from fabricheck.core import limit\n",
+        tests__test_a_DOT_py=test.format("fabricheck.none"),
+        tests__test_b_DOT_py=test.format("fabricheck.far"),
+        tests__test_c_DOT_py=test.format("fabricheck.core"),
+    )
+    assert [one[6:12] for one in found] == ["test_c", "test_b", "test_a"]
 
 
-def test_what_no_test_knows_has_none(check):
-    assert chosen(check, "CITATION" + ".old") == []
+def test_a_file_that_no_module_imports_is_reached_by_its_name_or_folder(chosen):
+    test = "def test_limit():\n    assert read({!r}, {!r}) == 3\n"
+    found = chosen(
+        "config/sites/stream.yaml",
+        "limit: 3\n",
+        "limit: 4\n",
+        tests__test_a_DOT_py=test.format("stream yaml", "sites"),
+        tests__test_b_DOT_py=test.format("stream.yaml", "sites"),
+        tests__test_c_DOT_py=test.format("stream yaml", "sites/"),
+    )
+    assert {one[6:12] for one in found[:2]} == {"test_b", "test_c"}
+
+
+def test_a_fixture_of_its_folder_is_part_of_a_test(chosen):
+    found = chosen(
+        "config/sites/north.py",
+        "descr = 'four MI300A'\n",
+        "descr = 'eight MI300A'\n",
+        tests__conftest_DOT_py="def place():\n    return site('four MI300A')\n",
+        tests__test_a_DOT_py="def test_b(other):\n    pass\n\ndef test_c(place):\n    pass\n",
+    )
+    assert found[0] == "tests/test_a.py::test_c"
+
+
+def test_a_slow_test_comes_later_and_one_of_whole_sessions_not_at_all(chosen):
+    found = chosen(
+        "a.py",
+        "limit = 3\n",
+        "limit = 4\n",
+        tests__test_a_DOT_py="@pytest.mark.slow\ndef test_limit():\n    assert limit == 3\n",
+        tests__test_b_DOT_py="@pytest.mark.quick\ndef test_limit():\n    assert limit == 3\n",
+        tests__test_c_DOT_py="@pytest.mark.full\ndef test_limit():\n    assert limit == 3\n",
+    )
+    assert found == ["tests/test_b.py::test_limit", "tests/test_a.py::test_limit"]
+
+
+def test_a_recorded_text_is_a_test_by_what_it_quotes(chosen):
+    snapshots = """
+OF_DRY_RUNS = ("references",)
+
+@pytest.mark.parametrize("name", [one for one in SNAPSHOTS if one not in OF_DRY_RUNS])
+def test_all(name):
+    pass
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", OF_DRY_RUNS)
+def test_dry(name):
+    pass
+"""
+    found = chosen(
+        "src/a.py",
+        "text = 'it explains the missed limit'\n",
+        "text = 'which explains a missed limit'\n",
+        tests__snapshots__test_snapshots_DOT_py=snapshots,
+        tests__snapshots__expected__nodes_DOT_txt="Device 0: it explains the missed limit.\n",
+        tests__snapshots__expected__references_DOT_txt="it explains the missed limit",
+        tests__snapshots__expected__usage_DOT_txt="No such command.\n",
+    )
+    file = "tests/snapshots/test_snapshots.py"
+    assert found == [f"{file}::test_all[nodes]", f"{file}::test_dry[references]"]
+
+
+def test_each_changed_file_has_its_turn(check, tmp_path):
+    for name in ("a", "b"):
+        file = tmp_path / "tests" / f"test_{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        words = " ".join(f"word_{name}_{number}" for number in range(9))
+        tests = (f"def test_{number}():\n    '{words}'\n\n" for number in range(3))
+        file.write_text("".join(tests))
+    changes = [check.Change(f"{name}.txt", "", f"word_{name}_1") for name in ("a", "b")]
+    assert [one[11] for one in check.chosen(tmp_path, changes, 4)] == ["a", "b", "a", "b"]
+
+
+def test_tests_of_a_file_run_one_after_the_other_but_none_much_later(check):
+    tests = [f"{'ab'[number % 2]}.py::{number}" for number in range(2 * check.TOGETHER)]
+    ordered = check.in_turn(tests)
+    assert ordered[0].startswith("a.py") and ordered[check.TOGETHER].startswith("a.py")
+    assert sorted(ordered[: check.TOGETHER]) == sorted(tests[: check.TOGETHER])

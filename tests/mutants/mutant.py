@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from mutants.runs import ROOT, Tree
 
@@ -15,9 +16,9 @@ PACKAGE = "src/fabricheck"
 class Mutant:
     """An error in the code that judges.
 
-    name: what is wrong then. file: below the package. text: what is replaced, once in the file, by
+    name: what is wrong then. file: below the folder. text: what is replaced, once in the file, by
     new. tests: files or single tests below the folder of tests, run in this order. survives: why
-    it is accepted that no test sees it.
+    it is accepted that no test sees it. folder: from the root of the tree.
     """
 
     name: str
@@ -26,11 +27,12 @@ class Mutant:
     new: str
     tests: Sequence[str]
     survives: str | None = None
+    folder: str = PACKAGE
 
     @property
     def path(self) -> str:
         """Its file, from the root of the tree."""
-        return f"{PACKAGE}/{self.file}"
+        return str(Path(self.folder) / self.file)
 
     def changed(self) -> str:
         """Return the text of its file with the error in it.

@@ -8,6 +8,7 @@ import pytest
 
 from mutants import imported, page
 from mutants.catalogue import MUTANTS
+from mutants.changes import CHANGES
 from mutants.mutant import Mutant, Outcome
 from mutants.runs import ROOT, NotRunError, Tree
 
@@ -26,6 +27,11 @@ def test_an_error_is_one_place_of_a_file_that_stays_python(mutant):
     assert mutant.tests
     for test in mutant.tests:
         assert (ROOT / "tests" / test.split("::")[0]).exists()
+
+
+@pytest.mark.parametrize("change", CHANGES, ids=lambda one: one.name)
+def test_a_change_is_one_place_of_a_file(change):
+    assert change.changed() != (ROOT / change.path).read_text()
 
 
 def test_the_page_is_what_the_last_run_of_these_mutants_wrote():

@@ -1,0 +1,412 @@
+"""Which tests can see a change, the likeliest first: by the words of both, and by the way between.
+
+A change has words: of its lines, of what is named around them, of the functions that they are in,
+and of its path. A test has words: of its name, its text, the fixtures, functions and constants that
+it uses, and what its file is about; a test of a snapshot has those of the recorded text. Two words
+side by side are one more, so that a sentence counts by its order. The rarer a word is among all
+tests, the more it counts (as in BM25).
+
+A test has a way to a changed file by imports, or by text that names the file or its folder. The
+fewer the steps, the more its words count.
+
+All this is read from the tree as it is: nothing is recorded that goes stale, and a new test or
+check takes part at once. Not seen is a test that has other words than the change.
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import math
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+
+#: What a word of a change counts: gone from a line, as a test may quote it; in a changed line, in
+#: the name of what holds it, in the body of that function, and in the path.
+GONE, CHANGED, NAME, BODY, PATH = 7.0, 3.0, 4.0, 1.0, 2.0
+
+#: What a word of a test counts: in its name, in its text, in what it uses, in what its file is
+#: about.
+IN_NAME, IN_TEXT, IN_USED, IN_ABOUT = 3.0, 1.0, 0.5, 0.5
+
+#: How little a word gains by being there more often, and a long text loses.
+SATURATION, LENGTH = 1.5, 0.3
+
+#: What the words of a test count by the steps between it and the file; the last is of those without
+#: a way, which may start the file as a program.
+STEPS = (2.0, 1.6, 1.3, 1.1, 0.6)
+
+#: What the words of a slow test count, which takes the time of several others.
+SLOW = 0.7
+
+_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+(?:\.\d+)?")
+_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
+_NAME = re.compile(r"\w+")
+_IMPORT = re.compile(r"^\s*import ([\w.]+)", re.MULTILINE)
+_FROM = re.compile(r"^\s*from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
+_ENDINGS = ("ings", "ing", "ies", "ied", "ed", "es", "s")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+Weights = dict[str, float]
+
+
+@dataclass(frozen=True)
+class Change:
+    """A file, from the root, and its text before and after; empty where there was or is none."""
+
+    path: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class Test:
+    """A test function, or one of the recorded texts that a function compares.
+
+    imports: the modules that its file and its fixtures import.
+    """
+
+    id: str
+    path: str
+    text: str
+    slow: bool
+    words: Weights
+    imports: set[str]
+
+
+@cache
+def stem(word: str) -> str:
+    """Return a word without the ending of a plural or a tense."""
+    for ending in _ENDINGS:
+        if word.endswith(ending) and len(word) - len(ending) >= 3:
+            return word.removesuffix(ending)
+    return word
+
+
+@cache
+def words(text: str) -> Counter[str]:
+    """Return the words of a text: identifiers, their parts, and pairs of neighbours."""
+    counted: Counter[str] = Counter()
+    before = None
+    for match in _WORD.finditer(text):
+        word = match[0].strip("_").lower()
+        parts = [stem(part.lower()) for part in _PART.findall(match[0])]
+        counted[word] += 1
+        counted.update(part for part in parts if part != word)
+        if before is not None:
+            counted[f"{before} {word}"] += 1
+        before = word
+    return counted
+
+
+def add(weights: Weights, text: str, weight: float) -> None:
+    """Add the words of a text, each by how often it is there."""
+    for word, number in words(text).items():
+        weights[word] = weights.get(word, 0) + weight * number
+
+
+def imported(text: str) -> set[str]:
+    """Return the modules that a text imports, each with those that hold it."""
+    modules = set(_IMPORT.findall(text))
+    for module, names in _FROM.findall(text):
+        modules |= {module, *(f"{module}.{name}" for name in _NAME.findall(names))}
+    return modules
+
+
+def bound(node: ast.stmt) -> list[str]:
+    """Return the names that a statement gives a meaning."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.ClassDef(name=name):
+            return [name]
+        case ast.Assign(targets=targets):
+            parts = [part for target in targets for part in ast.walk(target)]
+        case ast.AnnAssign(target=target):
+            parts = [*ast.walk(target)]
+        case _:
+            return []
+    return [part.id for part in parts if isinstance(part, ast.Name)]
+
+
+def span(node: ast.stmt) -> slice:
+    """Return the lines of a statement, with those of its decorators."""
+    decorators = getattr(node, "decorator_list", [])
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
+    return slice(first - 1, node.end_lineno)
+
+
+@dataclass
+class File:
+    """A Python file, and what it defines."""
+
+    path: Path
+    module: str
+    text: str = ""
+    imports: set[str] = field(default_factory=set)
+
+    def __post_init__(self) -> None:
+        """Read it."""
+        self.text = self.path.read_text(encoding="utf-8")
+        self.imports = imported(self.text)
+
+    @cached_property
+    def tree(self) -> ast.Module:
+        """What it states."""
+        return ast.parse(self.text)
+
+    @cached_property
+    def lines(self) -> list[str]:
+        """Its lines."""
+        return self.text.splitlines()
+
+    @cached_property
+    def defined(self) -> dict[str, ast.stmt]:
+        """Its statements by the names that they define."""
+        return {name: node for node in self.tree.body for name in bound(node)}
+
+    def text_of(self, node: ast.stmt) -> str:
+        """Return the text of a statement."""
+        return "\n".join(self.lines[span(node)])
+
+    def tests(self) -> Iterator[tuple[str, Function]]:
+        """Yield its tests, each with its name behind that of the file."""
+        for node in self.tree.body:
+            if isinstance(node, Function) and node.name.startswith("test_"):
+                yield node.name, node
+            if isinstance(node, ast.ClassDef):
+                for method in node.body:
+                    if isinstance(method, Function) and method.name.startswith("test_"):
+                        yield f"{node.name}::{method.name}", method
+
+    def marks(self, node: Function) -> str:
+        """Return the marks of a test and of its file, as text."""
+        of_file = self.defined.get("pytestmark")
+        texts = [ast.unparse(decorator) for decorator in node.decorator_list]
+        return "\n".join([*texts, ast.unparse(of_file) if of_file else ""])
+
+
+class Tree:
+    """The tests of a tree, and the ways from them to its files."""
+
+    def __init__(self, root: Path) -> None:
+        """Read all tests, and the imports of all modules."""
+        self.root = root
+        tests = [File(path, path.stem) for path in sorted((root / "tests").rglob("*.py"))]
+        source = [self._of_source(path) for path in sorted((root / "src").rglob("*.py"))]
+        self.files = {str(file.path.relative_to(root)): file for file in (*tests, *source)}
+        self.conftests = {
+            file.path.parent: file for file in tests if file.path.name == "conftest.py"
+        }
+        self.tests = [
+            test
+            for file in tests
+            for name, node in file.tests()
+            if "mark.full" not in file.marks(node)
+            for test in self._tests(file, name, node)
+        ]
+        self.importers: dict[str, set[str]] = defaultdict(set)
+        for file in self.files.values():
+            for module in file.imports:
+                self.importers[module].add(file.module)
+        self.having = self._having()
+
+    def _of_source(self, path: Path) -> File:
+        parts = path.relative_to(self.root / "src").with_suffix("").parts
+        return File(path, ".".join(parts).removesuffix(".__init__"))
+
+    def _tests(self, file: File, name: str, node: Function) -> Iterator[Test]:
+        """Yield a test, or those of the recorded texts that it compares."""
+        path = str(file.path.relative_to(self.root))
+        text, slow = file.text_of(node), "slow" in file.marks(node)
+        weights: Weights = {}
+        imports = {*file.imports}
+        for holder, used in self._used(file, node):
+            add(weights, holder.text_of(used), IN_USED)
+            if holder is not file:
+                imports |= imported(holder.text_of(used))
+        add(weights, text, IN_TEXT)
+        add(weights, node.name, IN_NAME)
+        about = f"{ast.get_docstring(file.tree)} {file.path.stem} {file.path.parent.name}"
+        add(weights, about, IN_ABOUT)
+        recorded = self._recorded(file, node)
+        if not recorded:
+            yield Test(f"{path}::{name}", path, text, slow, weights, imports)
+        for expected in recorded:
+            counted = words(expected.read_text(encoding="utf-8"))
+            own = {word: float(number) for word, number in counted.items() if " " in word}
+            test = f"{path}::{name}[{expected.stem}]"
+            yield Test(test, str(expected.relative_to(self.root)), "", slow, own, imports)
+
+    def _recorded(self, file: File, node: Function) -> list[Path]:
+        """Return the texts of the snapshots that a test compares."""
+        decorators = "".join(map(ast.unparse, node.decorator_list))
+        if not decorators.count("OF_DRY_RUNS"):
+            return []
+        of_dry_runs = ast.unparse(file.defined["OF_DRY_RUNS"])
+        texts = sorted((file.path.parent / "expected").glob("*.txt"))
+        slow = "mark.slow" in decorators
+        return [text for text in texts if (repr(text.stem) in of_dry_runs) == slow]
+
+    def _used(self, file: File, node: Function) -> Iterator[tuple[File, ast.stmt]]:
+        """Yield what a test uses of its file, and of the fixtures of its folders."""
+        holders = [file, *(self.conftests[at] for at in file.path.parents if at in self.conftests)]
+        seen = {node.name}
+        todo = [file.text_of(node)]
+        for text in todo:
+            for name in sorted({*_NAME.findall(text)} - seen):
+                seen.add(name)
+                for holder in holders:
+                    if name in holder.defined:
+                        todo.append(holder.text_of(holder.defined[name]))
+                        yield holder, holder.defined[name]
+                        break
+
+    def _having(self) -> dict[str, list[tuple[int, float]]]:
+        """Return by word the numbers of the tests that have it, each with what it counts there."""
+        having: dict[str, list[tuple[int, float]]] = defaultdict(list)
+        lengths = [sum(test.words.values()) for test in self.tests]
+        usual = sum(lengths) / max(len(lengths), 1)
+        for number, test in enumerate(self.tests):
+            least = SATURATION * (1 - LENGTH + LENGTH * lengths[number] / usual)
+            for word, times in test.words.items():
+                having[word].append((number, times / (times + least)))
+        return having
+
+    def steps(self, path: str) -> dict[str, int]:
+        """Return the modules that have a way to a file, each with its number of steps."""
+        steps: dict[str, int] = {}
+        if path in self.files:
+            steps[self.files[path].module] = 0
+        else:
+            *folders, name = Path(path).parts
+            folders = [folder for folder in folders if folder != Path(path).stem]
+            patterns = [pattern for folder in folders for pattern in (f'"{folder}"', f"{folder}/")]
+            for file in self.files.values():
+                if name in file.text:
+                    steps[file.module] = 0
+                elif any(pattern in file.text for pattern in patterns):
+                    steps[file.module] = 1
+        todo = sorted(steps, key=steps.__getitem__)
+        for module in todo:
+            for importer in self.importers[module]:
+                if importer not in steps:
+                    steps[importer] = steps[module] + 1
+                    todo.append(importer)
+        return steps
+
+    def ranked(self, change: Change) -> list[Test]:
+        """Return the tests that have words of a change, those first that are likeliest to see it.
+
+        A test that is changed itself comes before all others.
+        """
+        scores: dict[int, float] = defaultdict(float)
+        for word, weight in words_of(change).items():
+            having = self.having.get(word, [])
+            rarity = math.log(1 + len(self.tests) / (len(having) + 0.5))
+            for number, share in having:
+                scores[number] += weight * rarity * share
+        steps = self.steps(change.path)
+        changed = [line for line in _changed(change) if line.strip()]
+        for number in scores:
+            test = self.tests[number]
+            module = self.files[test.path].module if test.path in self.files else ""
+            ways = [steps[name] for name in (*test.imports, module) if name in steps]
+            scores[number] *= STEPS[min([*ways, len(STEPS) - (1 if not ways else 2)])]
+            if test.slow:
+                scores[number] *= SLOW
+            if test.path == change.path and any(line in test.text for line in changed):
+                scores[number] = math.inf
+        return [self.tests[number] for number in sorted(scores, key=lambda one: -scores[one])]
+
+
+def _spans(change: Change) -> list[tuple[slice, slice]]:
+    """Return which lines changed, before and after."""
+    lines = change.before.splitlines(), change.after.splitlines()
+    codes = difflib.SequenceMatcher(None, *lines, autojunk=False).get_opcodes()
+    return [(slice(a, b), slice(c, d)) for kind, a, b, c, d in codes if kind != "equal"]
+
+
+def _changed(change: Change) -> list[str]:
+    """Return the changed lines, those before and those after."""
+    before, after = change.before.splitlines(), change.after.splitlines()
+    spans = _spans(change)
+    return [line for old, new in spans for line in (*before[old], *after[new])]
+
+
+def words_of(change: Change) -> Weights:
+    """Return the words of a change, each with the most that it counts."""
+    weights: Weights = {}
+
+    def count(text: str, weight: float) -> None:
+        for word in words(text):
+            weights[word] = max(weight, weights.get(word, 0))
+
+    before, after = change.before.splitlines(), change.after.splitlines()
+    for old, new in _spans(change):
+        left, come = "\n".join(before[old]), "\n".join(after[new])
+        count(f"{left}\n{come}", CHANGED)
+        for word in words(left).keys() - words(come).keys():
+            weights[word] = GONE
+    count(" ".join([Path(change.path).stem, Path(change.path).parent.name]), PATH)
+    for text, which in ((change.before, 0), (change.after, 1)):
+        spans = [both[which] for both in _spans(change)]
+        for name, body in around(change.path, text, spans):
+            count(name, NAME)
+            count(body, BODY)
+    return weights
+
+
+def around(path: str, text: str, spans: Sequence[slice]) -> Iterator[tuple[str, str]]:
+    """Yield the names of what holds the changed lines, each with its text where it is a function.
+
+    Of YAML and Markdown these are the keys and the headings above.
+    """
+    lines = text.splitlines()
+    if not path.endswith(".py"):
+        for changed in spans:
+            yield " ".join(_headings(lines, changed.start)), ""
+        return
+    try:
+        tree = ast.parse(text)
+    except SyntaxError:
+        return
+    for node in ast.walk(tree):
+        if not isinstance(node, ast.stmt):
+            continue
+        own = span(node)
+        if any(
+            own.start < max(changed.stop, changed.start + 1) and changed.start < own.stop
+            for changed in spans
+        ):
+            body = "\n".join(lines[own]) if isinstance(node, Function) else ""
+            yield " ".join(bound(node)), body
+
+
+def _headings(lines: Sequence[str], number: int) -> Iterator[str]:
+    """Yield the lines above one that are indented less, or are the heading of Markdown."""
+    indent = 99
+    for line in reversed(lines[: number + 1]):
+        own = len(line) - len(line.lstrip())
+        if line.startswith("#"):
+            yield line
+            return
+        if line.strip() and own < indent:
+            indent = own
+            yield line.partition(":")[0]
+
+
+def chosen(root: Path, changes: Iterable[Change], most: int) -> list[str]:
+    """Return the ids of the tests that can see some changes, of each file in turn the likeliest.
+
+    :param most: so many.
+    """
+    tree = Tree(root)
+    ranked = [tree.ranked(change) for change in changes]
+    longest = max(map(len, ranked), default=0)
+    ids = dict.fromkeys(
+        tests[place].id for place in range(longest) for tests in ranked if place < len(tests)
+    )
+    return [*ids][:most]
