@@ -206,7 +206,7 @@ def test_a_tool_that_measures_an_experiment_too(results_folder):
     factories.session(results_folder, [case])
     path = factories.case_folder(results_folder, "pairs") / "result.json"
     factories.write(path, pair("mpi", ranks=ranks, versions=versions))
-    assert "; not by OSU Micro-Benchmarks, which are osu-micro-benchmarks@7.4 +rocm" in table()
+    assert "; not by OSU Micro-Benchmarks: install osu-micro-benchmarks@7.4 +rocm" in table()
     factories.write(path, pair("osu", verification={"by": "tool"}, options={"tool": "osu"}))
     assert rows()["E9"]["missing_tool"] is None
     assert rows()["E10"]["missing_tool"] == "OSU Micro-Benchmarks"

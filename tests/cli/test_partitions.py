@@ -88,8 +88,8 @@ def said(monkeypatch, sites):
 def test_the_sentence_of_an_experiment_that_did_not_run(one_session, monkeypatch):
     text, rows = said(monkeypatch, SITES)
     assert "not in session run-0: not selected; needs two devices visible" in text
-    assert "which here:gpu, here:sim (simulated) have" in text
-    assert "virtual devices have no links and no copy engines; needs two GPUs of one node, " in text
+    assert "possible on here:gpu, here:sim (simulated)" in text
+    assert "virtual devices have no links and no copy engines; needs two GPUs of one node; " in text
     assert "no check in this version" in text
     assert rows["E12"]["partitions"] == [] and not rows["E12"]["has_check"]
     text, rows = said(monkeypatch, None)

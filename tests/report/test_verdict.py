@@ -73,7 +73,7 @@ def test_what_a_pass_does_not_rest_on_is_told(results_folder):
     assert unknown.startswith("It is unknown which set was to run")
 
 
-NO_GPU = "No GPU was measured, so a PASS accepts nothing."
+NO_GPU = "No GPU was measured, so a PASS accepts no node."
 
 
 @pytest.mark.parametrize("lower", [None, -0.1])

@@ -99,7 +99,7 @@ def test_a_host_without_gpus_passes_and_is_not_accepted(tmp_path, granted):
     document = factories.document(environment={"SLURM_GPUS_ON_NODE": granted})
     found = made.only(tmp_path, made.good(), document)
     assert (found.status, found.gpus, found.accepted) == ("PASS", "none", False)
-    assert "No GPU was measured, so a PASS accepts nothing." in found.caveats
+    assert "No GPU was measured, so a PASS accepts no node." in found.caveats
 
 
 def test_a_demonstration_says_first_that_it_accepts_nothing(results_folder):

@@ -46,7 +46,8 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
     assert "stream_local: Metric copy_worst" in " ".join(said.split())
     assert "\nRun again: node14\n" in said
     (line,) = [line for line in said.splitlines() if "scontrol" in line]
-    assert line.startswith("# it failed so once, run it again: scontrol update NodeName=node12 ")
+    assert line.startswith("# it failed this way only once, run it again: ")
+    assert " scontrol update NodeName=node12 " in line
     assert said.endswith(f"Verdict: {results}/verdicts/run-0/verdict.json\n")
     assert len(list((results / "verdicts" / "run-0").iterdir())) == 13
 

@@ -307,7 +307,7 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     why = (
         f"Site file {tmp_path}/away.py cannot be read: KeyError: 'NOT_HERE'."
         if broken
-        else "No site file has it."
+        else "No site file has this partition."
     )
     assert found.status == "PASS"
     assert checks == "The checks that away:x2 should have are unknown: no session recorded them."

@@ -173,7 +173,7 @@ class Coverage:
         if not (self.ran or said):
             said = [self._why_and_how]
         tool = self.missing_tool
-        lacking = f"; not by {tool.name}, which are {tool.get}" if tool else ""
+        lacking = f"; not by {tool.name}: {tool.get}" if tool else ""
         return "; ".join(said) + lacking
 
     @property
@@ -182,8 +182,7 @@ class Coverage:
         if not self.has_check:
             return said
         if self.partitions:
-            plural = "has" if len(self.partitions) == 1 else "have"
-            return f"{said}, which {listed(self.partitions)} {plural}"
+            return f"{said}; possible on {listed(self.partitions)}"
         return f"{said}; {self.experiment.get}"
 
 

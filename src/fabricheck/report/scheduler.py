@@ -15,9 +15,9 @@ DOUBTS: dict[model.Doubt, str] = {
     "not-scheduled": "no scheduler named this node",
     "odd-name": "no scheduler has a node of this name",
     "provisional": "its limits have no calibration",
-    "failed-once": "it failed so once, run it again",
+    "failed-once": "it failed this way only once, run it again",
     "unknown-software": "the driver's version is unknown",
-    "no-contrast": "it passed nowhere with the same software",
+    "no-contrast": "the check passed on no node with the same software",
     "many-alike": "many nodes failed alike",
     "all-alike": "all nodes failed alike",
 }

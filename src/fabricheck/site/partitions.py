@@ -86,7 +86,7 @@ def known_sites(*folders: Path) -> dict[str, list[dict[str, Any]]] | None:
 
 
 #: Why nothing defines a partition, where no site file is broken.
-_NOWHERE = "No site file has it."
+_NOWHERE = "No site file has this partition."
 
 
 @functools.cache

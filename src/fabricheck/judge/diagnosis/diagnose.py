@@ -368,7 +368,7 @@ class _Diagnosed:
             if any(series["verification"]["errors"] for series in document["series"])
         ]
         if wrong:
-            yield f"Wrong data in {listed(wrong)}: the speed of what is wrong proves little."
+            yield f"Wrong data in {listed(wrong)}: the speed of wrong data proves little."
         noisy = sum(transfer.series["noisy"] for transfer in self.transfers.values())
         if noisy:
             yield f"{count(noisy, 'measurement')} of {len(self.transfers)} are noisy."

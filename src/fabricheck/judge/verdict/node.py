@@ -366,7 +366,7 @@ class NodeJudgement:
         if self.subject.simulated is not None:
             yield "This result comes from a simulated node and says nothing about a machine."
         elif self._gpus == "none":
-            yield "No GPU was measured, so a PASS accepts nothing."
+            yield "No GPU was measured, so a PASS accepts no node."
         if self.outcomes:
             yield from caveats.result_caveats(cases, self.documents, len(self.outcomes), skipped)
         left_out = any(deviation.rule.name == LEFT_OUT for deviation, _ in self._deviations)
