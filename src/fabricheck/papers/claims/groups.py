@@ -231,6 +231,12 @@ class Group:
             return about(subject)
         return "-".join(map(str, subject)) if isinstance(subject, tuple) else str(subject)
 
+    def _with_subject(self, subject: Any) -> str:
+        """Return the group's name, with a subject unless it stands for the whole group."""
+        if subject == WHOLE:
+            return self.name
+        return f"{self.name}, {self.each} {self.named(subject)}"
+
     def numbers(self, values: Values) -> list[Number]:
         """Return what stands for them, and each; of ordered pairs at most the extremes."""
         chosen = values
@@ -240,7 +246,7 @@ class Group:
         each = [
             number
             for key, value in chosen.items()
-            for number in value.numbers(f"{self.name}, {self.each} {self.named(key)}")
+            for number in value.numbers(self._with_subject(key))
         ]
         if len(values) == 1 or self.statistic == "each":
             return each

@@ -333,7 +333,7 @@ CLAIMS = (
         document="epicure",
         where="Bandwidth and message size",
         rule="there and back, all sizes from 128 MiB on, to 512 MiB at least, are within 2 % of "
-        "the first, noise counting for it: published values to 32 GiB differ by 0.13 %",
+        "the first, allowing for noise: published values to 32 GiB differ by 0.13 %",
         requires=needs.devices,
         judge=equal(_large_trips, _large_trips.whole("first"), Limits(1.0, part=0.02)),
         experiments=("E2",),
@@ -345,7 +345,7 @@ CLAIMS = (
         statement="Pageable memory is copied to the device and back at about the same rate.",
         document="epicure",
         where="Single task",
-        rule="on every device the two are at most 3 % apart, noise counting for it: published are "
+        rule="on every device the two are at most 3 % apart, allowing for noise: published are "
         "0.7 %, called minimal",
         requires=needs.devices,
         judge=equal(_PAGEABLE_TO, _PAGEABLE_BACK, Limits(1 / (1 + ALIKE), 1 + ALIKE)),
@@ -402,7 +402,7 @@ CLAIMS = (
         document="paper",
         where="IV.A, figure 3",
         rule="from 4 KB to 32 MB zero-copy is nowhere more than 5 % below pinned, half of what the "
-        "peaks above differ by, noise counting for it; at every larger size pinned is above it "
+        "peaks above differ by, allowing for noise; at every larger size pinned is above it "
         "and the intervals do not meet; to be faster than pinned counts as keeping up",
         requires=needs.devices,
         judge=both(
@@ -445,7 +445,7 @@ CLAIMS = (
         statement="The NUMA domain of pinned memory does not affect a single transfer.",
         document="paper",
         where="IV.B",
-        rule="no device loses more than 2 % with memory of a far domain, noise counting for it: "
+        rule="no device loses more than 2 % with memory of a far domain, allowing for noise: "
         "the document found no difference and prints no number",
         requires=needs.own_domains,
         judge=_far_as_near("pinned", 0.02),

@@ -150,7 +150,7 @@ def order(group: Group, other: Group, times: float = 1.0) -> Judge:
 
 
 def equal(group: Group, other: Group, limits: Limits) -> Judge:
-    """Rule: of each subject the one over the other can be within limits, noise counting for it."""
+    """Rule: of each subject the one over the other can be within limits, allowing for noise."""
     return level((group.over(other), limits))
 
 

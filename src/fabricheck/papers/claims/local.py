@@ -192,7 +192,7 @@ CLAIMS = (
         document="jsc",
         where="Threads and Data Sizes",
         rule="with the largest arrays that all block sizes have triad with 256 threads is at most "
-        "2 % below the best of the scan, noise counting for it: JSC's blocks differ by up to 7 "
+        "2 % below the best of the scan, allowing for noise: JSC's blocks differ by up to 7 "
         "points of 88",
         requires=needs.devices,
         judge=equal(_GOOD_BLOCK, _blocks.whole("greatest"), at_least(1.0, part=0.02)),

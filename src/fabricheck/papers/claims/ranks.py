@@ -31,7 +31,7 @@ TENTH = 0.10
 #: The fraction that counts as a loss of a rank; the rules give the reasons.
 SOME_LOSS = 0.05
 
-WORDS = "10 % either way, noise counting for it"
+WORDS = "10 % either way, allowing for noise"
 REASON = "the document's words, without a printed number, leave about a tenth"
 
 
