@@ -38,7 +38,9 @@ def rounds_command(
     ] = None,
     rocm_bandwidth_test: Annotated[
         Path | None,
-        typer.Option("--rocm-bandwidth-test", help="That of ROCm 5.2 to 6.3; else left out."),
+        typer.Option(
+            "--rocm-bandwidth-test", help="rocm-bandwidth-test of ROCm 5.2 to 6.3; else left out."
+        ),
     ] = None,
     number: Annotated[int, typer.Option("--rounds", min=1, help="Number of rounds.")] = 5,
     limit_s: Annotated[

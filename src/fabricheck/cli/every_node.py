@@ -82,7 +82,7 @@ def every_node(
 ) -> int:
     """Run a session on each node of the allocation, all at the same time.
 
-    Use it inside sbatch or salloc, with --nodes=N --exclusive. Exit status as of
+    Use it inside sbatch or salloc, with --nodes=N --exclusive. Exit status as for
     `fabricheck verdict`: 12 if a node or the network failed, 13 if one of them is unstable or
     incomplete; and 128 plus its number if a signal ended the run.
     """

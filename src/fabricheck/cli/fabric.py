@@ -34,8 +34,8 @@ def fabric(
     """Name the NICs, nodes and switches that are slow between nodes.
 
     Reads the rounds of the program fabric. Exit status 0 if nothing is slow, 12 if a NIC, a node or
-    a switch is named, 13 if something is slow without one that is at fault or is missing, 3 if
-    there are no rounds, 4 if a document is invalid and nothing is named in another one.
+    a switch is named, 13 if something is missing, or is slow without a culprit, 3 if there are no
+    rounds, 4 if a document is invalid and nothing is named in another one.
     """
     results = read([what])
     output.say(*(problem.sentence for problem in results.problems))

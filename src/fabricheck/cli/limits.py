@@ -42,7 +42,7 @@ def noise_command(
 ) -> None:
     """Show the noise of each check within a run, between sessions and between campaigns.
 
-    Of the partition's record, or of the sessions that are named.
+    Reads the partition's record, or the sessions that are named.
     """
     require_partition("--system", system)
     if sessions:

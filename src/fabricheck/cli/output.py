@@ -59,14 +59,12 @@ Names = Annotated[
 
 OnNodes = Annotated[
     list[str] | None,
-    typer.Option(
-        "--node", metavar="NODE", help="Only these of several nodes: node3, or node[1-3,7]."
-    ),
+    typer.Option("--node", metavar="NODE", help="Show only these nodes: node3, or node[1-3,7]."),
 ]
 
 Devices = Annotated[
     int | None,
-    typer.Option("--devices", help="Number of its devices that the machine has, the first ones."),
+    typer.Option("--devices", help="How many of its devices the machine has, from the first on."),
 ]
 
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]

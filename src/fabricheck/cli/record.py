@@ -95,7 +95,7 @@ def of_benchmarks(
 ) -> None:
     """Run each launch of a plan, and write a result document of the tool's output.
 
-    The outputs are kept beside the document. Exit status as of the measuring programs: 3 not
+    The outputs are kept beside the document. Exit status as for the measuring programs: 3 not
     supported, 4 a launch failed or its output is unusable, 5 wrong data, 6 time limit.
     """
     output.end_by(recording.record(read_model(plan, Plan), target, limit_s, output.note))

@@ -37,8 +37,8 @@ def references(
         list[str] | None,
         typer.Argument(
             metavar="NAME",
-            help="Checks, metrics or both, as a failure prints them; default: all. Of named checks "
-            "alone the answer comes sooner.",
+            help="Checks, metrics or both, as a failure prints them; default: all. Naming "
+            "checks makes the answer come sooner.",
         ),
     ] = None,
     system: Annotated[

@@ -35,7 +35,7 @@ def summary(
     what: Name = "latest",
     as_json: AsJson = False,
 ) -> int:
-    """Show of a session what passed, what did not, what was not run, and what to do next.
+    """Show what passed in a session, what did not, what was not run, and what to do next.
 
     Exit status 3 or 4 if some of its results are missing or damaged.
     """
