@@ -67,3 +67,26 @@ def test_no_page_is_wider_than_the_screen(tmp_path, width):
         if name == "nodes" and width == 390:
             page.write_text(page.read_text().replace("max-width: 47.99rem", "max-width: 9rem"))
             assert too_wide(page, width)
+
+
+@pytest.mark.skipif(shutil.which("pdfinfo") is None, reason="there is no pdfinfo")
+def test_on_paper_are_the_verdict_and_the_findings(tmp_path):
+    CliRunner().invoke(app, ["report", str(RECORDED), "--output", str(tmp_path / "page")])
+    page = tmp_path / "page" / "index.html"
+    closed = pages_on_paper(page)
+    text = page.read_text()
+    page.write_text(text.replace('<details class="section"', '<details open class="section"'))
+    assert page.read_text() != text
+    assert closed <= 3 < pages_on_paper(page)
+
+
+def pages_on_paper(page):
+    """Return how many sheets a page takes."""
+    sheet = page.with_name("page.pdf")
+    subprocess.run(
+        [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--allow-file-access-from-files",
+         f"--user-data-dir={page.parent / 'browser'}", f"--print-to-pdf={sheet}", page.as_uri()],
+        capture_output=True, check=True, timeout=100,
+    )  # fmt: skip
+    told = subprocess.run(["pdfinfo", str(sheet)], capture_output=True, text=True, check=True)
+    return int(re.search(r"Pages:\s+(\d+)", told.stdout)[1])
