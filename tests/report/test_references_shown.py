@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 
 import factories
-from fabricheck.report import experiments
+from fabricheck.report import contents, experiments, page
 from fabricheck.results import metric_records, reading
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.session_checks import PartitionChecks
@@ -72,3 +72,6 @@ def test_a_limit_of_a_rule_is_told_with_its_rule(results_folder):
     metric_records.write(path.parent, document, {name: record})
     (one,) = experiments.references_of(reading.read().observed[0])
     assert (one.kind, one.how) == ("rule", why)
+    text = page.files(contents.page_contents(reading.read()))["index.html"]
+    # In the table of experiments, that of references, and where marks are explained.
+    assert text.count('href="#mark-rule"') == 3

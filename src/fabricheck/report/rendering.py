@@ -40,6 +40,7 @@ KINDS: Mapping[str, str] = {
         "a parameter of the simulated node, set to reproduce a published value; "
         "agreement with that value is no evidence"
     ),
+    "rule": "a limit of any node: by comparison with its peers, or what no healthy node is beyond",
     "calibrated": "a reference computed from repeated sessions of the same machine",
 }
 
