@@ -266,7 +266,7 @@ def test_a_value_outside_of_its_limits_is_framed_and_told(mi250x):
     document, references = kernels(mi250x, from0to6=37.6)
     found = partition(mi250x, document, references=references)
     (figure,) = [one for one in matrices.figures(found) if one.id == "peer-write"]
-    assert "outside of the limits: 0-6 with 37.6 GB/s (reference 75.2) and 6-0 with" in figure.says
+    assert "outside of the limits: 0-6 and 6-0." in figure.says
     assert "32 pairs have no value." in figure.says
     assert texts(figure.svg).count("none") == 32
     healthy, references = kernels(mi250x)
@@ -289,7 +289,7 @@ def test_what_was_published_is_a_figure_of_its_own_and_of_such_nodes_only(mi250x
     assert {row["record"] for row in theirs.rows} > {"kth-bw-01", "kth-bw-76"}
     assert len(theirs.rows) == 56 and all(row["place"] for row in theirs.rows)
     assert "farthest from what was published at 5-3, by +100.0 %" in theirs.says
-    assert "fitted to kth-bw-02 (simulation.link_efficiency)" in theirs.says
+    assert "fitted to 1 published value here" in theirs.says
     measured = factories.document(series=engine["series"])
     assert "fitted" not in sections(partition(mi250x, measured))[0]["Between devices"][1].says
     elsewhere = dataclasses.replace(mi250x, systems=())
@@ -321,7 +321,7 @@ def test_host_memory_is_by_domain_and_device(mi250x):
     assert {(row["row"], row["column"], row["value"]) for row in figure.rows} == {
         (domain, device, 28.0 + domain) for domain in range(4) for device in range(8)
     }
-    assert "Lowest 28 GB/s at 0-0, 0-1, 0-2, 0-3 and 4 more" in figure.says
+    assert "Lowest 28 GB/s at 0-0, 0-1 and 6 more" in figure.says
 
 
 def test_kinds_of_host_memory_are_figures_of_their_own(mi250x):

@@ -9,7 +9,16 @@ import pytest
 
 from fabricheck import report
 from fabricheck.report.figure import WIDTH, Figure
-from fabricheck.report.figures import collectives, host, matrices, node, peers, placement, stream
+from fabricheck.report.figures import (
+    collectives,
+    host,
+    matrices,
+    node,
+    peers,
+    placement,
+    sections,
+    stream,
+)
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
@@ -103,3 +112,15 @@ def test_the_numbers_in_cells_have_the_name_that_the_style_knows(observed) -> No
 def test_nothing_gives_no_figure() -> None:
     empty = Observed("h200:x2", (), None)
     assert [figure for drawer in DRAWERS for figure in drawer(empty)] == []
+
+
+def test_captions_have_no_ids_of_records_and_do_not_repeat_their_title() -> None:
+    folder = ResultsFolder(FOLDER.parents[1] / "simulated-mi250x")
+    (simulated,) = of_session(folder, folder.latest()).observed
+    found, _ = sections(simulated)
+    shown = [figure for of_title in found.values() for figure in of_title]
+    records = {row.get("record") for figure in shown for row in figure.rows} - {None, ""}
+    assert "kth-bw-02" in records
+    for figure in shown:
+        assert not [record for record in records if record in figure.says], figure.id
+        assert not figure.says.startswith(figure.title), figure.id

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from fabricheck.core.show import listed
+from fabricheck.core.text import count
 from fabricheck.papers import document_figures
 from fabricheck.papers.claims import CLAIMS, Verdict, evaluate, fitted_keys, of_partition
 from fabricheck.papers.claims.model import Claims
@@ -16,9 +16,6 @@ from fabricheck.results.observed import Observed
 ID, TITLE = "claims", "Claims"
 SECTIONS = {ID: TITLE, "documents": "Documents\u2019 figures"}
 TEMPLATES = Path(__file__).with_name("templates")
-
-#: The most claims that a figure names.
-_MOST = 4
 
 
 def judged_claims(observed: Observed) -> Claims:
@@ -54,7 +51,8 @@ def fitted(observed: Observed, records: frozenset[str]) -> str:
     ]
     if not claims:
         return ""
+    rest = "rests" if len(claims) == 1 else "rest"
     return (
-        " Of the claims on published values here, these rest on what was fitted or is built in, "
-        f"so that it is no evidence where they hold: {listed(claims, _MOST)}."
+        f" {count(len(claims), 'claim')} on these values {rest} on what was fitted or is built in, "
+        "which is no evidence."
     )

@@ -15,7 +15,6 @@ from fabricheck.report.figures.rows import (
     is_of_session,
     of_curve,
     of_noise,
-    of_published,
     session_rows,
 )
 
@@ -208,7 +207,7 @@ def curve_figure(
     if pairs:
         pair = [line[0]["devices"].replace(" ", " to ") for line in lines.values()]
         texts = [f"{text[:-1]} ({ends})." for text, ends in zip(texts, pair, strict=True)]
-    says = f"{intro}{' '.join(texts)}{between}{of_published(rows)}{note}{of_noise(rows)}"
+    says = f"{intro}{' '.join(texts)}{between}{note}{of_noise(rows)}"
     return Figure(name, title, kind, says, rows, curves(drawn or rows, **look))
 
 

@@ -20,7 +20,6 @@ from fabricheck.report.figures.rows import (
     derived,
     of_noise,
     of_point,
-    of_published,
     of_value,
     scan,
     session_rows,
@@ -148,20 +147,16 @@ def _best(
         rows += [{**row, "regime": None} for row in _published(observed, interface, way)]
     mine = session_rows(rows)
     top = max(mine, key=lambda row: row["value"])
-    parts = [
-        f"{row['series']} {amount(row['value'])} at {about(row['bytes'])}"
-        + (", which fits the caches" if row["regime"] == "cache" else "")
-        + ("" if row is top else f" ({100 * row['value'] / top['value']:.0f} % of the best)")
-        for row in mine
-    ]
+    cached = [row["series"] for row in mine if row["regime"] == "cache"]
+    fits = f" Only of sizes that fit the caches: {enumerated(cached)}." if cached else ""
     drawing = [{**row, "text": amount(row["value"], "")} for row in rows]
     return Figure(
         id=f"host-best-{way}",
         title=f"Best of each interface, {title}",
         kind=observed.kind,
         says=(
-            f"The best of each interface past the caches, {title}, on device {mine[0]['devices']}: "
-            f"{enumerated(parts)}.{of_published(rows)}{of_noise(rows)}"
+            f"The best on device {top['devices']} is the {top['series']}, at "
+            f"{about(top['bytes'])}.{fits}{of_noise(rows)}"
         ),
         rows=rows,
         drawing=bars(drawing, known=_LABELS),
@@ -199,20 +194,15 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
         rows.append(of_point(label, point, peak=peak, percent_of_peak=percent, text=text))
         rows += _published_ratio(observed, label, record, found)
     mine = session_rows(rows)
-    first = mine[0]["value"]
+    first, *others = mine
     parts = [
-        f"{row['series']} ({row['devices'].replace(' ', ', ')}) {amount(row['value'])}"
-        + (f", {row['value'] / first:.2f} times the first" if row is not mine[0] else "")
-        + (
-            ""
-            if row["percent_of_peak"] is None
-            else f", {row['percent_of_peak']:.0f} % of {amount(row['peak'])}"
-        )
-        for row in mine
+        f"{row['series']} {row['value'] / first['value']:.2f} times {first['series']}"
+        for row in others
     ]
     says = (
         "Sum of what the devices copy within memory of the host by kernel, read and written bytes "
-        f"counted; percentages are of the theoretical peak of all their links. {'; '.join(parts)}."
+        "counted; percentages are of the theoretical peak of all their links. "
+        f"{'; '.join(parts)}."
     )
     if len(rows) > len(mine):
         says += (
@@ -223,7 +213,7 @@ def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Seri
         id=name,
         title=title,
         kind=observed.kind,
-        says=f"{says}{of_published(rows)}{of_noise(rows)}",
+        says=f"{says}{of_noise(rows)}",
         rows=[{key: row[key] for key in row if key != "text"} for row in rows],
         drawing=bars([{**row, "peak": None} for row in rows], unit="GB/s, read + written"),
     )

@@ -178,7 +178,7 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
         axes = ("NUMA domain", domains), ("device", devices)
         highest = top(point.value for point in found.values())
         title = f"Every NUMA domain with every device, {kind} memory, {way}"
-        says = f"{title}: {{size}}, {observed.kind}, NUMA domain first, device second. {{values}}"
+        says = "{size}, NUMA domain first, device second. {values}"
         figure = f"numa-{kind}-{operation}", title, says
         yield _figure(observed, found, *figure, axes, highest, own=False)
 
@@ -234,11 +234,7 @@ def _figure(
     says = says.format(size=about(first.bytes), values=ends(cells, first.unit))
     have = sum(wanted is not None for wanted in expected.values())
     if missed:
-        named = (
-            f"{a}-{b} with {amount(cells[a, b], first.unit)} "
-            f"(reference {amount(wanted.reference or 0, '')})"
-            for (a, b), wanted in missed.items()
-        )
+        named = (f"{a}-{b}" for a, b in missed)
         says += f" Framed, since outside of the limits: {enumerated(named, 6)}."
     elif have:
         says += f" All {have} that have a reference are within its limits."
@@ -262,7 +258,7 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     axes = (matrix.row, devices), (matrix.column, devices)
     highest = top([*cells.values(), *published.values()])
     lacking = len(devices) * (len(devices) - 1) // (2 if matrix.once else 1) - len(cells)
-    says = f"{matrix.title}, {{size}}, {observed.kind}. {{values}}"
+    says = "{size}. {values}"
     if lacking > 0:
         says += f" {lacking} {'pair has' if lacking == 1 else 'pairs have'} no value."
     theirs = [
@@ -277,10 +273,8 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
     yield replace(figure, says=figure.says + fitted(observed, theirs))
     if theirs:
         unit = next(iter(found.values())).unit
-        says = (
-            f"{matrix.published}, {next(iter(others.values())).system}. "
-            f"{ends(published, unit)}{farthest(cells, published)}"
-        )
+        system = next(iter(others.values())).system
+        says = f"Of {system}. {ends(published, unit)}{farthest(cells, published)}"
         drawing = heat_map(published, *axes, _of_numbers(unit), (0, highest))
         yield Figure(f"{matrix.id}-published", matrix.published, "published", says, theirs, drawing)
 
@@ -303,6 +297,8 @@ def ends(cells: Mapping[Pair, float], unit: str) -> str:
     low, high = min(cells.values()), max(cells.values())
     if len(cells) == 1:
         return f"The only value is {low:.4g} {unit} at {_where(cells, low)}."
+    if f"{low:.4g}" == f"{high:.4g}":
+        return f"All {len(cells)} values are {low:.4g} {unit}."
     if high - low <= 0.005 * high:
         return f"All {len(cells)} values lie between {low:.4g} and {high:.4g} {unit}."
     return (
@@ -311,7 +307,7 @@ def ends(cells: Mapping[Pair, float], unit: str) -> str:
     )
 
 
-def _where(cells: Mapping[Pair, float], extreme: float, most: int = 4) -> str:
+def _where(cells: Mapping[Pair, float], extreme: float, most: int = 2) -> str:
     """Return the places with an extreme value or a value within 0.5 % of it."""
     near = [pair for pair, value in cells.items() if abs(value - extreme) <= 0.005 * abs(extreme)]
     return enumerated([f"{a}-{b}" for a, b in near], most)

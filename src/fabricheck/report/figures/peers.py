@@ -121,7 +121,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
                 for value in _lab_notes(observed.node, pattern)
             ]
     title = "From device 0 to each: MPI and direct access"
-    says = f"{title}, {observed.kind}. {' '.join(_in_words(rows))}"
+    says = " ".join(_in_words(rows))
     absent = [label for label in LABELS if not any(row["series"] == label for row in rows)]
     says += f" Without values: {enumerated(absent)}." if absent else ""
     if any(row["kind"] == "published" for row in rows):

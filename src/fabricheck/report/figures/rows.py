@@ -10,7 +10,6 @@ from typing import Any
 from fabricheck.core.amounts import about
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
-from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized, count
 from fabricheck.node import NodeModel
 from fabricheck.references.published import Record, folder, of_folder
@@ -163,16 +162,6 @@ def of_members(label: str, noun: str, values: Mapping[Any, float], odd: Mapping[
     )
 
 
-def of_published(rows: Iterable[Row]) -> str:
-    """Return the published and derived values of a figure; empty if it has none."""
-    parts = []
-    for row in rows:
-        if row["kind"] in ("published", "derived"):
-            at = f" at {about(row['bytes'])}" if row["bytes"] else ""
-            parts.append(f"{row['series']} {amount(row['value'], row['unit'])}{at} ({row['kind']})")
-    return f" For comparison: {'; '.join(parts)}." if parts else ""
-
-
 def of_noise(rows: Iterable[Row]) -> str:
     """Return the number of noisy values of this session; empty if there are none."""
     mine = session_rows(rows)
@@ -203,17 +192,12 @@ def fitted(observed: Observed, rows: Iterable[Row]) -> str:
         return ""
     facts = observed.node.facts
     shown = {row.get("record") for row in rows} - {None, ""}
-    keys = {
-        fact.record: key
-        for key, fact in facts.items()
-        if fact.kind == "fitted" and fact.record in shown
-    }
+    of_fit = {fact.record for fact in facts.values() if fact.kind == "fitted"} & shown
     sentence = ""
-    if keys:
-        named = enumerated(f"{record} ({key})" for record, key in keys.items())
+    if of_fit:
         sentence = (
-            f" The simulation was fitted to {named}. Agreement with these values, and with others "
-            "that the same parameter decides, is not evidence."
+            f" The simulation was fitted to {count(len(of_fit), 'published value')} here. "
+            "Agreement with what the same parameters decide is not evidence."
         )
-    others = frozenset(shown - keys.keys())
+    others = frozenset(shown - of_fit)
     return sentence + "".join(each.fitted(observed, others) for each in added_sections())

@@ -19,7 +19,6 @@ from fabricheck.report.figures.rows import (
     of_members,
     of_noise,
     of_point,
-    of_published,
     of_value,
     scan,
     session_rows,
@@ -170,10 +169,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
         id="stream-devices",
         title="STREAM in the memory of every device",
         kind=observed.kind,
-        says=(
-            f"{' '.join(sentences)} The axis does not begin at zero."
-            f"{of_published(rows)}{of_noise(rows)}"
-        ),
+        says=(f"{' '.join(sentences)} The axis does not begin at zero.{of_noise(rows)}"),
         rows=rows,
         drawing=_strip(rows, odd_rows),
     )
