@@ -12,5 +12,5 @@ reframe --system=local:sim-mi250x --mode=node \
   -r -S overlay="$PWD/config/nodes/overlays/link-0-6-gone.yaml" > "$work/log" || true
 fabricheck report > /dev/null
 page=$FABRICHECK_RESULTS/reports-html/run-0
-chromium --headless --no-sandbox --hide-scrollbars --user-data-dir="$work/chromium" --window-size=1100,860 \
+chromium --headless --no-sandbox --hide-scrollbars --user-data-dir="$work/chromium" --window-size=1100,940 \
   --screenshot="$PWD/docs/drawings/report.png" "file://$page/index.html" 2> /dev/null
