@@ -13,7 +13,7 @@ from fabricheck.results.session import PASSED, SKIPPED, Case, Session
 from fabricheck.site import sets
 
 if TYPE_CHECKING:
-    from fabricheck.references.listing import CheckMetrics
+    from fabricheck.references.listing import CheckMetrics, ListedCheck
 
 #: Results of a case that finished.
 _ENDED = PASSED | SKIPPED | {"fail", "xpass"}
@@ -45,6 +45,14 @@ class Took:
             f"The set {self.name} took {self.seconds:.1f} s on {self.where}; its limit is "
             f"{sets.known()[self.name].limit_s:g} s on a node."
         )
+
+
+@dataclass(frozen=True)
+class Sets:
+    """The checks of a system, and the sets that they make with their times."""
+
+    checks: tuple[ListedCheck, ...]
+    sets: tuple[SetTimes, ...]
 
 
 @dataclass(frozen=True)

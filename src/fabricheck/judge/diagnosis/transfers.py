@@ -120,18 +120,18 @@ class Routes:
         return self._flows[way]
 
     def _new_flows(self, way: Way) -> tuple[Flow, ...]:
-        if way.by is None or way.source is None or way.destination is None:
+        if way.carrier is None or way.source is None or way.destination is None:
             return ()
         ends = self._name(way.source), self._name(way.destination)
-        if way.by == "migration":
+        if way.carrier == "migration":
             return ({_of_device("page migration of {0}", way.device): 1},)
-        if way.by == "kernel":
+        if way.carrier == "kernel":
             return self._by_kernel(way.device, *ends)
-        if way.by in ("by_engine", "by_kernel"):
+        if way.carrier in ("by_engine", "by_kernel"):
             message = self._message.get(ends)
-            return (dict(Counter(message[way.by])),) if message else ()
+            return (dict(Counter(message[way.carrier])),) if message else ()
         copy = self._copy.get(ends)
-        return (dict(Counter(copy.get(way.by, copy["links"]))),) if copy else ()
+        return (dict(Counter(copy.get(way.carrier, copy["links"]))),) if copy else ()
 
     def agree(self, other: Routes, way: Way) -> bool:
         """Whether a transfer over a way passes the same as by other routes, and starts as soon."""

@@ -29,11 +29,11 @@ Key = tuple[str, int]
 class Way(NamedTuple):
     """What a series says of the way of its transfer; where it goes on a node, its routes say.
 
-    by: which routes it takes; None where no route describes it, as for a collective. source,
+    carrier: which routes it takes; None where no route describes it, as for a collective. source,
     destination: the places of its ends; None where they are unknown. device: the one that moves it.
     """
 
-    by: Literal["by_engine", "by_kernel", "kernel", "links", "pageable", "migration"] | None
+    carrier: Literal["by_engine", "by_kernel", "kernel", "links", "pageable", "migration"] | None
     source: End | None
     destination: End | None
     device: int | None
@@ -63,7 +63,7 @@ def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
         together = grouped(
             (shares_key(series) if series["role"] == "share" else key, key)
             for key, series in largest.items()
-            if ways[key].by is not None
+            if ways[key].carrier is not None
         )
         found.append(Chosen(largest, ways, [*together.values()]))
     return found
