@@ -31,6 +31,7 @@ import yaml
 from pydantic import BaseModel
 
 from fabricheck.beside import table as rounds
+from fabricheck.core import amounts
 from fabricheck.core.amounts import about
 from fabricheck.core.show import markdown
 from fabricheck.core.yaml_files import SAFE
@@ -362,6 +363,32 @@ def sets_of(_: str) -> str:
     return "\n".join(lines) + "\n"
 
 
+def list_of(partition: str) -> str:
+    """Return every check of a partition in a line, as `fabricheck site sets` lists them."""
+    done = subprocess.run(
+        [Path(sys.executable).with_name("fabricheck"), "site", "sets", "--system", partition,
+         "--json"],
+        capture_output=True, text=True, check=True,
+    )  # fmt: skip
+    rows = [
+        (
+            f"`{check['check']}`",
+            " ".join(check["experiments"]),
+            re.sub(r" \((?:E\d+(?:, )?)+\)$", "", check["description"]),
+            f"`{check['program']}`",
+            amounts.sizes(check["sizes"]),
+            check["sets"][0] if check["sets"] else "-",
+            str(len(check["metrics"])),
+            ", ".join(f"{number} {kind}" for kind, number in check["limits"].items()),
+        )
+        for check in json.loads(done.stdout)["checks"]
+    ]
+    columns = (
+        "check", "experiment", "measures", "program", "sizes", "set", "metrics", "limits from"
+    )  # fmt: skip
+    return "\n".join(markdown(columns, rows)) + "\n"
+
+
 #: Extras of a partition that name a file.
 NAMED = ("node", "references", "fabric")
 
@@ -465,6 +492,7 @@ TABLES = {
     "rounds of": rounds_of,
     "rules of": rules_of,
     "lines of": lines_of,
+    "list of": list_of,
     "sets of": sets_of,
     "site": site_of,
     "variables of": variables_of,

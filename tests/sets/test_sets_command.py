@@ -12,6 +12,7 @@ from fabricheck.cli import app
 from fabricheck.references import listing
 
 HERE = "local:sim-mi250x"
+SIZES = {"a": "1GiB", "b": "64KiB,256KiB,1MiB", "c": "4:1GiB"}
 CHECKS = {"a": ["smoke", "node", "full"], "b": ["node", "full"], "c": ["full"]}
 
 
@@ -22,7 +23,9 @@ def three_checks(monkeypatch):
         listing,
         "ask",
         lambda system, folders: [
-            listing.CheckMetrics(name, HERE, "sim", {}, ["E1", *tags], 120)
+            listing.CheckMetrics(
+                name, HERE, "sim", {}, ["E1", *tags], 120, "", "stream", SIZES[name]
+            )
             for name, tags in CHECKS.items()
         ],
     )
@@ -62,22 +65,24 @@ def session(folder, cases, *arguments: str, number: int = 0):
 
 def took(*arguments: str) -> dict[str, list]:
     found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json", *arguments]).stdout)
-    return {one["set"]: one["took"] for one in found if one["took"]}
+    return {one["set"]: one["took"] for one in found["sets"] if one["took"]}
 
 
 def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     said = run()
     assert "smoke 1 120 s 60 s - - node 2 240 s 180 s - - full 3 360 s - - -" in said
-    assert "smoke: a. node, besides: b. full, besides: c." in said
+    assert "a E1 stream 1 GiB smoke 0" in said
+    assert "b E1 stream 64 KiB to 1 MiB (3) node 0" in said
+    assert "c E1 stream 4 B to 1 GiB full 0" in said
     assert "A simulated node with four AMD MI250X (eight devices); simulated" in said
 
 
 def test_the_checks_and_limits_of_each_set_are_told(monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json"]).stdout)
-    assert [one["checks"] for one in found] == [["a"], ["a", "b"], ["a", "b", "c"]]
-    assert [one["limits_s"] for one in found] == [120, 240, 360]
+    assert [one["checks"] for one in found["sets"]] == [["a"], ["a", "b"], ["a", "b", "c"]]
+    assert [one["limits_s"] for one in found["sets"]] == [120, 240, 360]
 
 
 def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(results_folder):

@@ -1,4 +1,4 @@
-"""`fabricheck site sets`: the checks of each set, with their time limits and measured times."""
+"""`fabricheck site sets`: every check in a line, and the sets with their times."""
 
 from __future__ import annotations
 
@@ -11,18 +11,22 @@ import typer
 
 from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, partition_names
-from fabricheck.core import show
+from fabricheck.core import amounts, show
 from fabricheck.core.errors import NotFoundError
 from fabricheck.core.show import listed
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
-from fabricheck.judge.set_times import SetTimes, Took
+from fabricheck.judge.set_times import Sets, Took
 from fabricheck.references import listing
+from fabricheck.references.listing import ListedCheck
+from fabricheck.references.published import folder
+from fabricheck.references.stated import references_in
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
 from fabricheck.site import sets as rules
 
+_CHECK_HEAD = ("Check", "Measures", "Program", "Sizes", "Set", "Metrics", "Limits from")
 _HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
 
 
@@ -42,15 +46,23 @@ def sets(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show the checks of each set, with its time limit on a node and measured times.
+    """Show every check with what it measures and what limits it, and the sets with their times.
 
     The checks come from a dry run on this machine, each a job of its own or a step in an
     allocation. Measured times are those of sessions that ran the whole set on one node
     (docs/reference/sets.md).
     """
     took = [time for session in _sessions(results) for time in set_times.took(session)]
-    times = set_times.times(listing.ask(system, checks_folders()), took)
-    show.result(times, _text(times), as_json)
+    asked = listing.ask(system, checks_folders())
+    named = {
+        where: partitions.known(where).get("extras", {}).get("references")
+        for where in {metrics.partition for metrics in asked}
+    }
+    found = Sets(
+        tuple(listing.checks(asked, references_in(folder()), named, [*rules.known()])),
+        tuple(set_times.times(asked, took)),
+    )
+    show.result(found, _text(found), as_json)
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
@@ -68,8 +80,8 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
             yield read_report(path, path.resolve().parent.parent)
 
 
-def _text(times: Sequence[SetTimes]) -> Iterator[show.Block]:
-    for where, of_partition in groupby(times, key=lambda time: time.partition):
+def _text(found: Sets) -> Iterator[show.Block]:
+    for where, of_partition in groupby(found.sets, key=lambda time: time.partition):
         chosen = list(of_partition)
         about = f"{where}: {_about(where, any(entry.took for entry in chosen))}"
         rows = [
@@ -79,11 +91,12 @@ def _text(times: Sequence[SetTimes]) -> Iterator[show.Block]:
             for entry in chosen
         ]  # fmt: skip
         yield show.Table(_HEAD, rows, ("Jobs", "Their limits"), above=show.plain(about, "bold"))
-        yield from _checks(chosen)
+        yield ""
+        yield _checks([check for check in found.checks if check.partition == where])
         yield ""
     for name, known in rules.known().items():
         yield f"{name} shows {known.shows}; not {known.not_}."
-    last = (time.took[0] for time in times if time.took)
+    last = (time.took[0] for time in found.sets if time.took)
     yield from (f"{took.sentence} ({took.session})" for took in last if took.over)
 
 
@@ -104,13 +117,17 @@ def _time(took: Took) -> tuple[str, str]:
     return text, f"{took.session}, {took.date:%Y-%m-%d}, {took.checks} ran{failed}"
 
 
-def _checks(of_partition: Sequence[SetTimes]) -> Iterator[str]:
-    before: set[str] = set()
-    for times in of_partition:
-        if rules.known()[times.set].several_nodes:
-            yield f"{times.set}, on several nodes: {listed(times.checks)}."
-            continue
-        added = [check for check in times.checks if check not in before]
-        besides = ", besides" if before else ""
-        yield f"{times.set}{besides}: {listed(added) or 'nothing more'}."
-        before.update(times.checks)
+def _checks(checks: Sequence[ListedCheck]) -> show.Table:
+    rows = [
+        (
+            check.check,
+            " ".join(check.experiments),
+            check.program,
+            amounts.sizes(check.sizes),
+            check.sets[0] if check.sets else "-",
+            str(len(check.metrics)),
+            listed(f"{number} {kind}" for kind, number in check.limits.items()),
+        )
+        for check in checks
+    ]
+    return show.Table(_CHECK_HEAD, rows, ("Metrics",))

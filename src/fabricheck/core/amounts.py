@@ -14,6 +14,29 @@ def size(count: int) -> str:
     return f"{count} {_BINARY[unit]}"
 
 
+def sizes(option: str) -> str:
+    """Return the sizes of a program's option in words: ``4:1GiB`` is 4 B to 1 GiB."""
+    if not option:
+        return "-"
+    if ":" in option:
+        first, last = option.split(":")
+        if first == last:
+            return _spaced(first)
+        return f"{_spaced(first)} to {_spaced(last)}"
+    each = option.split(",")
+    if len(each) == 1:
+        return _spaced(each[0])
+    return f"{_spaced(each[0])} to {_spaced(each[-1])} ({len(each)})"
+
+
+def _spaced(text: str) -> str:
+    """Return a size of an option with a space before its unit."""
+    if text.isdecimal():
+        return size(int(text))
+    digits = text.rstrip("BiKMGT")
+    return f"{digits} {text[len(digits) :]}"
+
+
 def number(value: float) -> str:
     """Format a measured value with five significant digits, without an exponent below 1e9."""
     digits = 5

@@ -12,6 +12,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,7 +23,7 @@ from fabricheck.core.checkout import ORIGIN, ROOT
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import read_model
-from fabricheck.core.vocabulary import ENV_METRICS, ENV_RESULTS, RUNTIME_LABELS
+from fabricheck.core.vocabulary import ENV_METRICS, ENV_RESULTS, EXPERIMENTS, RUNTIME_LABELS
 from fabricheck.references import calibrated
 from fabricheck.references.entries import (
     REPORT_ONLY,
@@ -57,7 +58,8 @@ class CheckMetrics:
     one), ``rule`` and ``independent``, whether it means the same on any number of devices. metrics:
     empty if the check failed before it listed any.
 
-    limit_s: the time limit of its program, in s.
+    description: what it measures, in words. sizes: of arrays or messages, in the form of its
+    program's option; empty without any. limit_s: the time limit of its program, in s.
     """
 
     check: str
@@ -66,6 +68,9 @@ class CheckMetrics:
     metrics: dict[str, dict[str, Any]]
     tags: Sequence[str] = ()
     limit_s: float = 0
+    description: str = ""
+    program: str = ""
+    sizes: str = ""
 
 
 def ask(
@@ -200,6 +205,26 @@ class Row:
 
 
 @dataclass(frozen=True)
+class ListedCheck:
+    """One check of a partition: what it measures, in which sets, and what its limits rest on.
+
+    program: the measuring program. sizes: as its option has them. limits: by kind (see `Row`) the
+    number of metrics.
+    """
+
+    check: str
+    partition: str
+    environment: str
+    description: str
+    experiments: tuple[str, ...]
+    program: str
+    sizes: str
+    sets: tuple[str, ...]
+    metrics: tuple[str, ...]
+    limits: Mapping[str, int]
+
+
+@dataclass(frozen=True)
 class Listing:
     """The references of a system.
 
@@ -293,6 +318,40 @@ def rows(
             marked = marks_of(records, versions, at_hand.get(metrics.partition, {}))
             marks = tuple(marked) if requires(entry) else ()
             yield Row(*place, tuple(entry), kind, how, tuple(sources), marks)
+
+
+def checks(
+    asked: Sequence[CheckMetrics],
+    references: References,
+    named: Mapping[str, str | None],
+    known_sets: Sequence[str],
+) -> Iterator[ListedCheck]:
+    """Yield a line for each check, in the order of the experiments.
+
+    :param named: by partition the set of references that it names.
+    :param known_sets: the names of sets, the smallest first.
+    :raises InvalidInputError: as `rows`.
+    """
+    order = [*EXPERIMENTS]
+
+    def first(metrics: CheckMetrics) -> int:
+        numbers = [order.index(tag) for tag in metrics.tags if tag in EXPERIMENTS]
+        return min(numbers, default=len(order))
+
+    for metrics in sorted(asked, key=first):
+        kinds = Counter(row.kind for row in rows([metrics], references, named, {}))
+        yield ListedCheck(
+            check=metrics.check,
+            partition=metrics.partition,
+            environment=metrics.environment,
+            description=metrics.description,
+            experiments=tuple(tag for tag in EXPERIMENTS if tag in metrics.tags),
+            program=metrics.program,
+            sizes=metrics.sizes,
+            sets=tuple(name for name in known_sets if name in metrics.tags),
+            metrics=tuple(metrics.metrics),
+            limits=dict(kinds.most_common()),
+        )
 
 
 def unused(

@@ -282,7 +282,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             return
         line: dict[str, Any] = {
             "check": self.name,
+            "description": self.descr,
             "tags": sorted(self.tags),
+            "program": self.program,
+            "sizes": self.sizes_measured(),
             "limit_s": self.seconds,
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
@@ -300,6 +303,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
         with Path(file).open("a", encoding="utf-8") as out:
             out.write(json.dumps(line) + "\n")
+
+    def sizes_measured(self) -> str:
+        """Return the sizes of arrays or messages as the program's option has them; empty if none.
+
+        ``4:1GiB`` doubles from one to the other, ``64KiB,1MiB`` is each of them.
+        """
+        arguments = self.program_arguments()
+        for option in ("--sizes", "--size"):
+            if option in arguments:
+                return str(arguments[arguments.index(option) + 1])
+        return ""
 
     def _declare(self, metrics: Sequence[Metric]) -> None:
         self.perf_variables = {

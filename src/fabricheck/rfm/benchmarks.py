@@ -108,6 +108,11 @@ class BenchmarkCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
         first, last = self.stated(self.stated_sizes) or self.sizes
         return int(first), int(last)
 
+    def sizes_measured(self) -> str:
+        """Return the first and the last size, as `Check.sizes_measured` does."""
+        first, last = self.judged_sizes()
+        return f"{first}:{last}"
+
     def growing_sets(self) -> Sequence[tuple[int, ...]]:
         """Return sets of 2, 3 ... devices: the best of a node, else the first ones."""
         if self.node is not None:
