@@ -322,6 +322,7 @@ class Tree:
         return [self.tests[number] for number in sorted(scores, key=lambda one: -scores[one])]
 
 
+@cache
 def _spans(change: Change) -> list[tuple[slice, slice]]:
     """Return which lines changed, before and after."""
     lines = change.before.splitlines(), change.after.splitlines()
