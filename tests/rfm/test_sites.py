@@ -103,6 +103,7 @@ FAULTS = [
     (("systems", 0, "partitions"), [], "systems[lumi].partitions: list should have at least 1"),
     (("systems", 0), "lumi", "systems[0]: it must contain a mapping"),
     ((*P, "scheduler"), "pbs", f"{PLACE}: shares its nodes with other jobs: access needs -l pl"),
+    ((*P, "scheduler"), "flux", f"{PLACE}: gets one core and no GPU of each job, as ReFrame asks"),
     ((*P, "devices"), ..., f"{PLACE}.devices: this key is missing."),
     ((*P, "name"), "", "systems[lumi].partitions[0].name: string should have at least 1 character"),
     ((*P, "scheduler"), ..., f"{PLACE}.scheduler: this key is missing."),

@@ -456,6 +456,12 @@ class _Partition(_Section):
             "excl" in option for option in self.access
         ):
             raise ValueError("shares its nodes with other jobs: access needs -l place=excl")
+        # ReFrame's backend of Flux passes neither access nor a number of GPUs.
+        if self.scheduler == "flux":
+            raise ValueError(
+                "gets one core and no GPU of each job, as ReFrame asks Flux for no more: allocate a "
+                "node (flux alloc -N1 --exclusive) and state the scheduler local"
+            )
         return self
 
 
