@@ -459,8 +459,8 @@ class _Partition(_Section):
         # ReFrame's backend of Flux passes neither access nor a number of GPUs.
         if self.scheduler == "flux":
             raise ValueError(
-                "gets one core and no GPU of each job, as ReFrame asks Flux for no more: allocate a "
-                "node (flux alloc -N1 --exclusive) and state the scheduler local"
+                "gets one core and no GPU of each job, as ReFrame asks Flux for no more: allocate "
+                "a node (flux alloc -N1 --exclusive) and state the scheduler local"
             )
         return self
 
