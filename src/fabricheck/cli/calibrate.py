@@ -66,36 +66,38 @@ def calibrate(
     runs = runs_of(sessions, system, pause, without)
     _say_what_is_lost(runs, system)
     _refuse_few(runs, system, report_only)
-    found = record.build(runs, system, record.published(output, system))
-    _refuse_other_machines(found, system)
+    calibration = record.build(runs, system, record.published(output, system))
+    _refuse_other_machines(calibration, system)
     nodes = {run.number: run.named for run in runs}
-    proposal = changes.propose(found, output, partitions.extras(system).get("references"), nodes)
-    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(found, nodes))
+    proposal = changes.propose(
+        calibration, output, partitions.extras(system).get("references"), nodes
+    )
+    end(proposal, write, accept_looser, accept_slow, as_json, _sessions(calibration, nodes))
 
 
-def _refuse_other_machines(found: Record, system: str) -> None:
+def _refuse_other_machines(calibration: Record, system: str) -> None:
     """Refuse sessions of `local:gpu` on other devices than those of this machine's node model."""
     named = this_machine.node() if system == this_machine.NAME else None
     if named is None:
         return
     model = load(named).device_model
-    if len(found.device_names) != 1 or not same_product(model, found.device_names[0]):
+    if len(calibration.device_names) != 1 or not same_product(model, calibration.device_names[0]):
         raise UsageError(
-            f"The sessions are of {listed(found.device_names)}, and the node model {named} is "
-            f"of {model}: calibrate each kind of machine by itself."
+            f"The sessions are of {listed(calibration.device_names)}, and the node model {named} "
+            f"is of {model}: calibrate each kind of machine by itself."
         )
 
 
 def _refuse_few(runs: list[Run], partition: str, allowed: bool) -> None:
     used = [run for run in runs if run.values]
     nodes, when = [run.group for run in used], [run.campaign for run in used]
-    said = rule.few(nodes, when)
-    if said is not None and not allowed:
+    why = rule.few(nodes, when)
+    if why is not None and not allowed:
         several = f" of {len(set(nodes))} nodes" if len(set(nodes)) > 1 else ""
         raise InvalidInputError(
             f"{partition} has {count(len(used), 'session')} in "
             f"{count(len(set(when)), 'campaign')}{several}; "
-            f"references need {rule.LEAST_SESSIONS} in {rule.LEAST_CAMPAIGNS} ({said}): measure "
+            f"references need {rule.LEAST_SESSIONS} in {rule.LEAST_CAMPAIGNS} ({why}): measure "
             "again, or use --report-only, which requires nothing."
         )
 
@@ -120,29 +122,32 @@ def _say_what_is_lost(runs: list[Run], system: str) -> None:
         say(f"{check} {what} is missing in these sessions: {sessions}.")
 
 
-def _sessions(found: Record, names: Mapping[int, str]) -> Iterator[show.Block]:
+def _sessions(calibration: Record, names: Mapping[int, str]) -> Iterator[show.Block]:
     """Yield sessions with their nodes' names, which no record contains, and their contents."""
-    if found.clock == "simulated":
+    if calibration.clock == "simulated":
         yield (
-            f"All values of {found.partition} are simulated: this is a rehearsal, not a "
+            f"All values of {calibration.partition} are simulated: this is a rehearsal, not a "
             "calibration of a machine."
         )
-    for session in found.sessions:
-        ids = listed(found.device_sets[session.devices]) or "devices without ids"
+    for session in calibration.sessions:
+        ids = listed(calibration.device_sets[session.devices]) or "devices without ids"
         yield (
             f"session {session.number}: {session.date}, campaign {session.campaign}, "
             f"devices {session.devices} ({ids}), node {names[session.number]}"
         )
     right = ("Median", "Unit", "n", "Nodes", "Of peak", "Of published")
     rows: list[tuple[str, ...]] = []
-    for check, metrics in found.checks.items():
+    for check, metrics in calibration.checks.items():
         # A count has neither a peak nor an engine.
         values = {metric: known for metric, known in metrics.items() if known.unit != "count"}
         if values:
             rows.append((check,))
         for metric, known in values.items():
             published = None if known.published is None else known.published.value
-            parts = (None if of is None else known.median / of for of in (known.peak, published))
+            parts = (
+                None if reference is None else known.median / reference
+                for reference in (known.peak, published)
+            )
             nodes = str(len(known.by_devices or "A"))
             rows.append((
                 f"  {metric}", known.link_class or "-", known.engine or "-",

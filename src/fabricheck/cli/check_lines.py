@@ -56,8 +56,8 @@ def with_document(check: Check, document: ResultDocument) -> Iterator[str | Text
         repeated = [each["sentence"] for each in differences or ()]
         if outcome["message"] is not None:
             repeated.append(outcome["message"])
-        own = [why for why in case.why if not any(sentence in why for sentence in repeated)]
-        yield from (f"  check: {why}" for why in first_of(own))
+        reasons = [why for why in case.why if not any(sentence in why for sentence in repeated)]
+        yield from (f"  check: {why}" for why in first_of(reasons))
     yield from (f"  log: {sentence_of(logged)}" for logged in state.logged(document))
     if not document["complete"]:
         yield "  incomplete: the series are only those finished"

@@ -60,19 +60,19 @@ def compare(
     """
     if as_json and as_markdown:
         raise UsageError("--json and --markdown cannot be combined.")
-    one, other = comparing.side(a), comparing.side(b)
+    before, other = comparing.side(a), comparing.side(b)
     least = None if floor is None else floor / 100
-    pairs = comparing.pair_up(one, other)
-    found = [comparing.compare(mine, theirs, least) for mine, theirs in pairs]
-    unread = [f"{letter}: {why}" for letter, side in (("A", one), ("B", other))
+    pairs = comparing.pair_up(before, other)
+    comparisons = [comparing.compare(mine, theirs, least) for mine, theirs in pairs]
+    unread = [f"{letter}: {why}" for letter, side in (("A", before), ("B", other))
               for why in side.unread]  # fmt: skip
-    code = exit_code(found, bool(unread))
-    text = blocks(one, other, found, show_all)
+    code = exit_code(comparisons, bool(unread))
+    text = blocks(before, other, comparisons, show_all)
     sides = {
         letter: {"name": side.name, "title": titled(side.results), "software": side.says}
-        for letter, side in (("a", one), ("b", other))
+        for letter, side in (("a", before), ("b", other))
     }
-    result = {**sides, "exit_code": code, "partitions": found}
+    result = {**sides, "exit_code": code, "partitions": comparisons}
     show.result(result, text, as_json, as_markdown)
     elsewhere = comparing.elsewhere(pairs)
     if elsewhere:
@@ -81,23 +81,23 @@ def compare(
             f"{show.listed(elsewhere)}: {each} ran on other nodes in B than in A, so nothing of it "
             "is compared. Add @NODE to A and B to compare two nodes."
         )
-    output.say(*unread, *(each for comparison in found for each in comparison.unread))
+    output.say(*unread, *(each for comparison in comparisons for each in comparison.unread))
     if code == NotFoundError.exit_code:
         raise NotFoundError(f"{a} and {b} have nothing comparable.")
     return code
 
 
-def exit_code(found: Sequence[Comparison], unread: bool = False) -> int:
+def exit_code(comparisons: Sequence[Comparison], unread: bool = False) -> int:
     """Return the exit code for all partitions: worse, unread, missing, nothing, good.
 
     :param unread: whether a whole session of either side cannot be read.
     """
-    judging = [comparison for comparison in found if not comparison.informs_only]
+    judging = [comparison for comparison in comparisons if not comparison.informs_only]
     if any(comparison.is_worse for comparison in judging):
         return EXIT_WORSE
-    if unread or any(comparison.unread for comparison in found):
+    if unread or any(comparison.unread for comparison in comparisons):
         return InvalidInputError.exit_code
-    if not any(comparison.determined for comparison in found):
+    if not any(comparison.determined for comparison in comparisons):
         return NotFoundError.exit_code
     if any(comparison.lacks for comparison in judging):
         return EXIT_MISSING

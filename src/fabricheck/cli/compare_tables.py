@@ -35,22 +35,22 @@ _OTHER_COUNTS = ("unchanged", "undetermined", "missing in B", "missing in A", "n
 INFORMS = "measured against simulated: informs only, judges nothing"
 
 
-def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Iterator[Block]:
+def blocks(a: Side, b: Side, comparisons: Sequence[Comparison], show_all: bool) -> Iterator[Block]:
     """Yield the totals, then lines and tables; an empty line is before each table of its own.
 
     With many nodes those without anything worse, better or missing are named only.
     """
-    yield f"{_counts(found)}."
+    yield f"{_counts(comparisons)}."
     for letter, side in (("A", a), ("B", b)):
         yield f"{letter}: {side.name}, {titled(side.results)}"
         if a.says != b.says:
             yield from (f"   {sentence}" for sentence in side.says)
-    whole = show_all or len(found) <= MOST_NODES
-    for comparison in found:
+    whole = show_all or len(comparisons) <= MOST_NODES
+    for comparison in comparisons:
         if whole or comparison.changed:
             yield from ("", _partitions(comparison))
-            yield from _of_a_node(comparison, show_all, several=len(found) > 1)
-    unchanged = [comparison for comparison in found if not (whole or comparison.changed)]
+            yield from _of_a_node(comparison, show_all, several=len(comparisons) > 1)
+    unchanged = [comparison for comparison in comparisons if not (whole or comparison.changed)]
     if unchanged:
         nodes = folded(
             dict.fromkeys(comparison.a.node or comparison.a.where for comparison in unchanged)
@@ -60,40 +60,41 @@ def blocks(a: Side, b: Side, found: Sequence[Comparison], show_all: bool) -> Ite
         yield "The first value of each group is shown; --all shows every one."
 
 
-def _of_a_node(one: Comparison, show_all: bool, several: bool) -> Iterator[Block]:
+def _of_a_node(comparison: Comparison, show_all: bool, several: bool) -> Iterator[Block]:
     """Yield what differs, worse values first, and, if there are several nodes, its totals."""
     differs = [
-        (item.what, _values(item.a, show_all), _values(item.b, show_all)) for item in one.differs
+        (item.what, _values(item.a, show_all), _values(item.b, show_all))
+        for item in comparison.differs
     ]
     yield Table(("Differs", "A", "B"), differs, most=None if show_all else MOST_ROWS, rest="--all")
-    for letter, causes in (("A", one.causes_in_a), ("B", one.causes_in_b)):
+    for letter, causes in (("A", comparison.causes_in_a), ("B", comparison.causes_in_b)):
         yield from (f"In {letter}: {cause}" for cause in causes)
     results = [
         (item.check, item.before, item.after, item.judgement,
          item.reason if show_all else cut(item.reason, LONGEST_REASON))
-        for item in sorted(one.outcomes, key=lambda item: not item.worse)
+        for item in sorted(comparison.outcomes, key=lambda item: not item.worse)
     ]  # fmt: skip
     yield Table(("Result", "A", "B", "", "Reason"), results, above="")
-    worse, better = _words(one)
-    yield _judged(one, one.worse, f"{worse.capitalize()} in B", show_all)
-    yield _judged(one, one.better, f"{better.capitalize()} in B", show_all)
+    worse, better = _words(comparison)
+    yield _judged(comparison, comparison.worse, f"{worse.capitalize()} in B", show_all)
+    yield _judged(comparison, comparison.better, f"{better.capitalize()} in B", show_all)
     for side, values, checks in (
-        ("B", one.missing_in_b, one.checks_missing_in_b),
-        ("A", one.missing_in_a, one.checks_missing_in_a),
+        ("B", comparison.missing_in_b, comparison.checks_missing_in_b),
+        ("A", comparison.missing_in_a, comparison.checks_missing_in_a),
     ):
         if checks:
             yield from ("", f"Checks missing in {side}: {listed(checks)}")
         lacking = [value for value in values if value.columns["check"] not in checks]
-        yield _groups(f"Missing in {side}", lacking, one.compared, {}, show_all)
+        yield _groups(f"Missing in {side}", lacking, comparison.compared, {}, show_all)
     why = {"A and B": lambda some: some[0].why}
-    yield _groups("Not comparable", one.not_comparable, one.compared, why, show_all)
-    yield _judged(one, one.undetermined, "Undetermined", show_all)
+    yield _groups("Not comparable", comparison.not_comparable, comparison.compared, why, show_all)
+    yield _judged(comparison, comparison.undetermined, "Undetermined", show_all)
     if several:
-        yield from ("", f"{_counts([one])}.")
-    if one.by_chance_at_most:
+        yield from ("", f"{_counts([comparison])}.")
+    if comparison.by_chance_at_most:
         yield (
-            f"If nothing had changed, at most {one.by_chance_at_most:.2g} of these series would "
-            "differ by chance."
+            f"If nothing had changed, at most {comparison.by_chance_at_most:.2g} of these series "
+            "would differ by chance."
         )
 
 
@@ -116,16 +117,16 @@ def _groups(
     :param cells: the further columns, and what each says of the values of a row.
     """
     totals = Counter(map(_group, {item.row for item in others} | {item.row for item in items}))
-    found = grouped(
+    groups = grouped(
         (number if show_all else _group(item.row), item) for number, item in enumerate(items)
     )
     rows: list[list[str]] = []
-    for some in found.values():
+    for some in groups.values():
         row = some[0].row
         check, kind, unit = _group(row)
-        of = "1" if show_all else f"{len(some)}/{totals[check, kind, unit]}"
+        share = "1" if show_all else f"{len(some)}/{totals[check, kind, unit]}"
         rows.append(
-            [check, f"{kind}, {unit}", of, _place(row), *(cell(some) for cell in cells.values())]
+            [check, f"{kind}, {unit}", share, _place(row), *(cell(some) for cell in cells.values())]
         )
     columns = ("Check", title, "n", "First of them", *cells)
     most = None if show_all else MOST_ROWS
@@ -136,16 +137,18 @@ def _group(row: Row) -> tuple[str, str, str]:
     return row.check_row.check or "", row.kind, row.unit
 
 
-def _judged(found: Comparison, values: Sequence[Compared], title: str, show_all: bool) -> Table:
+def _judged(
+    comparison: Comparison, values: Sequence[Compared], title: str, show_all: bool
+) -> Table:
     cells: dict[str, Callable[[Sequence[Compared]], str]] = {
         "A": lambda some: amounts.number(some[0].a.median),
         "B": lambda some: amounts.number(some[0].b.median),
     }
-    if values is found.undetermined:
+    if values is comparison.undetermined:
         cells["Why"] = lambda some: some[0].decision.why + _noisy(some)
     else:
         cells["B/A, at least 95 %"] = lambda some: _ratio(some[0]) + _noisy(some) + _rerouted(some)
-    return _groups(title, values, found.compared, cells, show_all)
+    return _groups(title, values, comparison.compared, cells, show_all)
 
 
 def _noisy(items: Sequence[Compared]) -> str:
@@ -162,11 +165,11 @@ def _rerouted(items: Sequence[Compared]) -> str:
     return ", another route" if len(items) == 1 else f", {count} over another route"
 
 
-def _ratio(one: Compared) -> str:
+def _ratio(compared: Compared) -> str:
     """Return B over A with its interval, or both counts."""
-    decision = one.decision
+    decision = compared.decision
     if decision.ratio is None:
-        return f"{one.a.median:g} to {one.b.median:g}"
+        return f"{compared.a.median:g} to {compared.b.median:g}"
     interval = ""
     if decision.low is not None and decision.high is not None:
         exact = decision.low == decision.high
@@ -184,45 +187,48 @@ def _place(row: Row) -> str:
     return listed(filter(None, (row.place, *words, amounts.size(row.bytes))))
 
 
-def _words(found: Comparison) -> tuple[str, str]:
+def _words(comparison: Comparison) -> tuple[str, str]:
     """Return the words for worse and better; neutral ones where nothing is judged."""
-    return ("slower", "faster") if found.informs_only else ("worse", "better")
+    return ("slower", "faster") if comparison.informs_only else ("worse", "better")
 
 
-def _counts(found: Sequence[Comparison]) -> str:
+def _counts(comparisons: Sequence[Comparison]) -> str:
     """Return the number of values of each kind, of all nodes and partitions together."""
     numbers = Counter[str]()
     in_floor = rerouted = 0
-    for one in found:
-        worse, better = _words(one)
+    for comparison in comparisons:
+        worse, better = _words(comparison)
         numbers += Counter(
             {
-                worse: len(one.worse),
-                better: len(one.better),
-                "unchanged": len(one.unchanged),
-                "undetermined": len(one.undetermined),
-                "missing in B": len(one.missing_in_b),
-                "missing in A": len(one.missing_in_a),
-                "not comparable": len(one.not_comparable),
+                worse: len(comparison.worse),
+                better: len(comparison.better),
+                "unchanged": len(comparison.unchanged),
+                "undetermined": len(comparison.undetermined),
+                "missing in B": len(comparison.missing_in_b),
+                "missing in A": len(comparison.missing_in_a),
+                "not comparable": len(comparison.not_comparable),
             }
         )
         words = {"worse": worse, "better": better, "undetermined": "undetermined"}
-        for outcome in one.outcomes:
+        for outcome in comparison.outcomes:
             numbers[words[outcome.judgement]] += 1
-        in_floor += sum(compared.decision.in_floor for compared in one.unchanged)
-        rerouted += sum(compared.rerouted for compared in one.better)
-    counted = [*dict.fromkeys(word for one in found for word in _words(one)), *_OTHER_COUNTS]
+        in_floor += sum(compared.decision.in_floor for compared in comparison.unchanged)
+        rerouted += sum(compared.rerouted for compared in comparison.better)
+    counted = [
+        *dict.fromkeys(word for comparison in comparisons for word in _words(comparison)),
+        *_OTHER_COUNTS,
+    ]
     each = [f"{numbers[word]} {word}" for word in counted]
     if rerouted:
-        better = _words(found[0])[1]
+        better = _words(comparisons[0])[1]
         each[counted.index(better)] += f" ({rerouted} of them over another route)"
     if in_floor:
         each[counted.index("unchanged")] += f" ({in_floor} differ by less than their floor)"
     return listed(each)
 
 
-def _partitions(found: Comparison) -> str:
+def _partitions(comparison: Comparison) -> str:
     """Return which partitions are compared, and by which clock."""
-    a, b = (f"{part.name or 'documents'}, {part.clock}" for part in (found.a, found.b))
+    a, b = (f"{part.name or 'documents'}, {part.clock}" for part in (comparison.a, comparison.b))
     text = f"{a}, against {b}" if a != b else a
-    return f"{text} ({INFORMS})" if found.informs_only else text
+    return f"{text} ({INFORMS})" if comparison.informs_only else text

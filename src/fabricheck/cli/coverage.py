@@ -24,8 +24,8 @@ def coverage(
     sites = partitions.known_sites()
     rows = rules.coverage(results, sites)
     parts = results.observed if results is not None else ()
-    unknown = dict.fromkeys(said for part in parts for said in rules.not_judged(part.node))
-    found = {
+    unknown = dict.fromkeys(sentence for part in parts for sentence in rules.not_judged(part.node))
+    result = {
         "session": name,
         "experiments": [
             {
@@ -45,7 +45,7 @@ def coverage(
         ],
         "not_judged": [*unknown],
     }
-    show.result(found, [*_text(name, rows, sites is not None), *unknown], as_json)
+    show.result(result, [*_text(name, rows, sites is not None), *unknown], as_json)
 
 
 def _text(
@@ -66,12 +66,14 @@ def _text(
 
 def _read(name: str) -> Results | None:
     try:
-        found = read([name])
+        results = read([name])
     except NotFoundError:
         # Before the first session the table still lists the experiments and how to run them.
         if name != LATEST:
             raise
         return None
-    if not found.sessions:
-        raise NotFoundError(f"{found.title} has no run report, so it is unknown which checks ran.")
-    return found
+    if not results.sessions:
+        raise NotFoundError(
+            f"{results.title} has no run report, so it is unknown which checks ran."
+        )
+    return results

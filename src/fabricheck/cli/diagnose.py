@@ -50,7 +50,7 @@ def diagnose(
         if before == sessions_of(verdicts):
             raise NotFoundError("ReFrame left no session of these checks; its output is above.")
     problems = [problem.sentence for problem in results.problems]
-    found = [
+    result = [
         {
             "node": verdict.node,
             "simulated": verdict.simulated,
@@ -60,7 +60,7 @@ def diagnose(
         }
         for verdict in verdicts
     ]
-    show.result(found, _text(problems, verdicts), as_json, wrapped=False)
+    show.result(result, _text(problems, verdicts), as_json, wrapped=False)
 
 
 def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[show.Block]:
@@ -81,25 +81,30 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
         )
 
 
-def _explained(verdict: NodeVerdict, found: Diagnosis) -> Iterator[show.Block]:
+def _explained(verdict: NodeVerdict, diagnosis: Diagnosis) -> Iterator[show.Block]:
     by = f", simulated by {verdict.simulated.label}" if verdict.simulated else ""
     status = show.status(verdict.label, verdict.badge)
     yield show.joined(f"{verdict.node}{by}: ", status)
-    yield f"  {found.sentence}"
+    yield f"  {diagnosis.sentence}"
     rows = [
-        (each.component.label, each.loss or "-", f"{each.explains}/{found.misses}", each.said_odds,
-         listed(equal.label for equal in each.equals))
-        for each in found.degraded
-    ]  # fmt: skip
+        (
+            each.component.label,
+            each.loss or "-",
+            f"{each.explains}/{diagnosis.misses}",
+            each.odds_in_words,
+            listed(equal.label for equal in each.equals),
+        )
+        for each in diagnosis.degraded
+    ]
     columns = ("Component", "Loss", "Explains", "Odds", "Or as well")
     yield show.Table(columns, rows, ("Loss", "Explains", "Odds"))
-    for degraded in found.degraded:
+    for degraded in diagnosis.degraded:
         yield from _names(f"For {degraded.component.label}", degraded.supporting)
         yield from _names(f"Against {degraded.component.label}", degraded.contradicting)
         if degraded.next:
             yield f"  To distinguish them, run: {' '.join(command_line(verdict, degraded.next))}"
-    yield from _names("Not explained", found.unexplained)
-    yield from (f"  {sentence}" for sentence in found.lacking)
+    yield from _names("Not explained", diagnosis.unexplained)
+    yield from (f"  {sentence}" for sentence in diagnosis.lacking)
 
 
 def _names(label: str, names: Sequence[str]) -> Iterator[str]:

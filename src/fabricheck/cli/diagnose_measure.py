@@ -40,8 +40,8 @@ def measured(verdicts: Sequence[NodeVerdict]) -> str | None:
     if len(verdicts) != 1:
         raise UsageError(f"--measure needs exactly one node; there are {len(verdicts)}.")
     (verdict,) = verdicts
-    found = verdict.diagnosis.degraded if verdict.diagnosis is not None else ()
-    checks = [check for degraded in found for check in degraded.next]
+    components = verdict.diagnosis.degraded if verdict.diagnosis is not None else ()
+    checks = [check for degraded in components for check in degraded.next]
     if not checks:
         return None
     command = command_line(verdict, checks)

@@ -93,11 +93,12 @@ def every_node(
     mark = marking.leave(marking.new_stamp(), ["fabricheck", *sys.argv[1:]], default)
     if network_only and network is False:
         raise UsageError("--network-only and --no-network leave nothing to measure.")
-    found = session.find_allocation(nodes, needs_end=minutes is None)
-    usable = [name for name, node in found.nodes.items() if node.how_ended is None]
+    allocation = session.find_allocation(nodes, needs_end=minutes is None)
+    usable = [name for name, node in allocation.nodes.items() if node.how_ended is None]
     if network_only and len(usable) < 2:
         raise UsageError(
-            f"--network-only needs two nodes, but job {found.job} has {len(usable)} to measure."
+            f"--network-only needs two nodes, but job {allocation.job} has {len(usable)} to "
+            "measure."
         )
     reframe = shutil.which("reframe")
     if reframe is None:
@@ -108,18 +109,19 @@ def every_node(
     chosen = tuple(arguments or CHOSEN)
     driver.require_site(chosen)
     if stage is None:
-        stage = len(found.nodes) > staging.FEW_NODES
+        stage = len(allocation.nodes) > staging.FEW_NODES
     if network_only:
         chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
     run = driver.Driver(
-        command, found, results, show.line, chosen=chosen, minutes=minutes, at_once=at_once,
+        command, allocation, results, show.line, chosen=chosen, minutes=minutes, at_once=at_once,
         stage=stage, network_only=network_only,
     )  # fmt: skip
     if mark is not None:
         marks.complete(mark, job=run.folder.name)
+    which = "all" if network_only else "each"
     show.line(
-        f"{len(found.nodes)} nodes of job {found.job}, {'all' if network_only else 'each'} by "
+        f"{len(allocation.nodes)} nodes of job {allocation.job}, {which} by "
         f"`reframe -r {shlex.join(chosen)}`; results in {run.folder}"
     )
     number = run.run()

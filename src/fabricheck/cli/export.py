@@ -46,7 +46,7 @@ def export(
         typer.Option("--openmetrics", metavar="FILE", help="Write the metrics as OpenMetrics."),
     ] = None,
     samples: Annotated[bool, typer.Option("--samples", help="Add a row for each sample.")] = False,
-    every: Annotated[
+    all_sessions: Annotated[
         bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
     ] = False,
 ) -> None:
@@ -57,7 +57,7 @@ def export(
     if output is not None:
         require_format(output)
     log = ExportLog()
-    rows = stream(read(what or [], every), log, samples)
+    rows = stream(read(what or [], all_sessions), log, samples)
     buffer = OpenMetricsBuffer()
     if metrics is not None:
         rows = buffer.watch(rows)

@@ -40,7 +40,7 @@ def fabric(
     results = read([what])
     output.say(*(problem.sentence for problem in results.problems))
     entries = list(results.entries)
-    found = [
+    attributions = [
         (str(entry.path), attribute(entry.document))
         for entry in entries
         if entry.document is not None and entry.document.get("rounds") is not None
@@ -48,19 +48,19 @@ def fabric(
     invalid = [
         entry.problem for entry in entries if entry.document is None and entry.problem is not None
     ]
-    output.say(*(invalid if found else invalid[1:]))
-    if not found and invalid:
+    output.say(*(invalid if attributions else invalid[1:]))
+    if not attributions and invalid:
         raise invalid[0]
-    if not found:
+    if not attributions:
         raise NotFoundError(_no_rounds(what, entries))
-    rounds = [{"document": path, **asdict(attribution)} for path, attribution in found]
-    text = (block for path, attribution in found for block in _text(path, attribution))
+    rounds = [{"document": path, **asdict(attribution)} for path, attribution in attributions]
+    text = (block for path, attribution in attributions for block in _text(path, attribution))
     show.result(rounds, text, as_json, wrapped=False)
-    if any(attribution.named or attribution.switches for _, attribution in found):
+    if any(attribution.named or attribution.switches for _, attribution in attributions):
         raise typer.Exit(EXIT_NODE_FAILED)
     if invalid:
         raise typer.Exit(invalid[0].exit_code)
-    if any(attribution.open for _, attribution in found):
+    if any(attribution.open for _, attribution in attributions):
         raise typer.Exit(EXIT_NODE_OPEN)
 
 
@@ -74,15 +74,15 @@ def _no_rounds(what: str, entries: Sequence[Entry]) -> str:
     return f"There are no rounds between nodes in {name}: they are of the program fabric."
 
 
-def _text(path: str, found: Attribution) -> Iterator[show.Block]:
+def _text(path: str, attribution: Attribution) -> Iterator[show.Block]:
     yield (
-        f"{path}: {count(found.nodes, 'node')}, {count(found.nics, 'NIC')}, "
-        f"{count(found.rounds, 'round')}"
+        f"{path}: {count(attribution.nodes, 'node')}, {count(attribution.nics, 'NIC')}, "
+        f"{count(attribution.rounds, 'round')}"
     )
-    if found.spread is not None and found.least is not None:
+    if attribution.spread is not None and attribution.least is not None:
         yield (
-            f"  Healthy NICs differ by {100 * found.spread:.1f} % (standard deviation); a NIC is "
-            f"named from {100 * found.least:.1f} % below the others on."
+            f"  Healthy NICs differ by {100 * attribution.spread:.1f} % (standard deviation); a "
+            f"NIC is named from {100 * attribution.least:.1f} % below the others on."
         )
     rows = [
         *(
@@ -94,7 +94,7 @@ def _text(path: str, found: Attribution) -> Iterator[show.Block]:
                 f"{switch.nics} of {switch.all_nics} NICs",
                 "-",
             )
-            for switch in found.switches
+            for switch in attribution.switches
         ),
         *(
             (
@@ -105,17 +105,17 @@ def _text(path: str, found: Attribution) -> Iterator[show.Block]:
                 str(endpoint.partners),
                 f"{endpoint.score:.1f}",
             )
-            for endpoint in found.named
+            for endpoint in attribution.named
         ),
     ]
     yield show.Table(_COLUMNS, rows, ("Loss", "Score"), most=MOST_ROWS)
-    if found.named:
-        yield f"  Nodes: {folded(sorted({endpoint.node for endpoint in found.named}))}"
-    if not rows and found.spread is not None:
+    if attribution.named:
+        yield f"  Nodes: {folded(sorted({endpoint.node for endpoint in attribution.named}))}"
+    if not rows and attribution.spread is not None:
         yield "  No NIC, node or switch is slow."
     for title, sentences in (
-        ("Without one at fault, or missing", found.open),
-        ("Notes", found.notes),
+        ("Without one at fault, or missing", attribution.open),
+        ("Notes", attribution.notes),
     ):
         if sentences:
             yield f"  {title}:"

@@ -37,7 +37,7 @@ def fleet(
         Path | None,
         typer.Option("--output", metavar="FILE", help="Write an HTML page (.html)."),
     ] = None,
-    every: Annotated[
+    all_sessions: Annotated[
         bool, typer.Option("--all", help="All sessions of results folders, not only the latest.")
     ] = False,
     as_json: AsJson = False,
@@ -52,20 +52,20 @@ def fleet(
 
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{page}: the page is HTML; the name must end with .html or .htm.")
-    later = reading.read(after, every) if after else None
-    first = reading.read(what or [], every)
-    found = findings.findings(later or first, first if later else None)
-    show.result(findings.as_json(found), shown.lines(found), as_json, wrapped=False)
-    earlier = found.changes.before.problems if found.changes is not None else ()
-    output.say(*dict.fromkeys((*found.fleet.problems, *earlier)))
-    output.say(*found.fleet.notes)
+    later = reading.read(after, all_sessions) if after else None
+    first = reading.read(what or [], all_sessions)
+    result = findings.findings(later or first, first if later else None)
+    show.result(findings.as_json(result), shown.lines(result), as_json, wrapped=False)
+    earlier = result.changes.before.problems if result.changes is not None else ()
+    output.say(*dict.fromkeys((*result.fleet.problems, *earlier)))
+    output.say(*result.fleet.notes)
     if page is not None:
         # Last of all, so that no finding is lost where it cannot be written.
         try:
             page.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise NotFoundError(f"{page} cannot be written ({error.strerror}).") from None
-        write_whole(page, shown.html(found, page))
+        write_whole(page, shown.html(result, page))
         if not as_json:
             show.line(f"Page: {page}")
-    return found.exit_code
+    return result.exit_code

@@ -46,14 +46,16 @@ def noise_command(
     """
     require_partition("--system", system)
     if sessions:
-        found = record.build(runs_of(sessions, system, pause, without), system)
+        calibration = record.build(runs_of(sessions, system, pause, without), system)
     else:
-        found = read_of(output, system)
-    rows = list(record.noises(found))
-    show.result({"partition": found.partition, "noise": rows}, _text(found, rows), as_json)
+        calibration = read_of(output, system)
+    rows = list(record.noises(calibration))
+    show.result(
+        {"partition": calibration.partition, "noise": rows}, _text(calibration, rows), as_json
+    )
 
 
-def _text(found: Record, rows: Sequence[record.Noise]) -> Iterator[show.Block]:
+def _text(calibration: Record, rows: Sequence[record.Noise]) -> Iterator[show.Block]:
     cells = [
         (row.check, row.unit, str(row.metrics),
          *("-" if part is None else f"{100 * part:.2f} %"
@@ -62,12 +64,13 @@ def _text(found: Record, rows: Sequence[record.Noise]) -> Iterator[show.Block]:
     ]  # fmt: skip
     right = ("Metrics", "Within a run", "Between sessions", "Between campaigns")
     yield show.Table(("Check", "Unit", *right), cells, right)
-    number = len({session.campaign for session in found.sessions})
+    number = len({session.campaign for session in calibration.sessions})
     yield (
-        f"{found.partition}: {len(found.sessions)} sessions in {number} campaigns. Within a run: "
-        "half of the 95 % interval over the median; between sessions of one campaign: "
-        f"{NORMAL} MAD over the median; both the median over the metrics. Between campaigns: the "
-        "largest difference of medians over the median of all sessions, the most of any metric."
+        f"{calibration.partition}: {len(calibration.sessions)} sessions in {number} campaigns. "
+        "Within a run: half of the 95 % interval over the median; between sessions of one "
+        f"campaign: {NORMAL} MAD over the median; both the median over the metrics. Between "
+        "campaigns: the largest difference of medians over the median of all sessions, the "
+        "most of any metric."
     )
 
 

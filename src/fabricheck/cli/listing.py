@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 from fabricheck.core.vocabulary import COMMAND_EXITS, EXIT_DEFECT
 
-_OTHERS = (f"{code} {said}" for code, said in COMMAND_EXITS.items() if code != EXIT_DEFECT)
+_OTHERS = (f"{code} {meaning}" for code, meaning in COMMAND_EXITS.items() if code != EXIT_DEFECT)
 EXIT_CODES = f"Exit codes: {'; '.join(_OTHERS)}. {EXIT_DEFECT} is {COMMAND_EXITS[EXIT_DEFECT]}."
 
 

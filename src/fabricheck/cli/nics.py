@@ -48,29 +48,29 @@ def check_command(
     network = None if fabric is None else load_fabric(fabric)
     node = scheduler_node() or platform.node()
     nics = read_nics(node, network, SYSTEM)
-    found = compare(node, expected, nics, network, SYSTEM)
+    comparison = compare(node, expected, nics, network, SYSTEM)
     names = [
         f"{pair.nic['name']} ({pair.expected.name})" if pair.is_renamed else pair.nic["name"]
-        for pair in found.pairs
+        for pair in comparison.pairs
     ]
-    differences = [difference.sentence for difference in found.differences]
+    differences = [difference.sentence for difference in comparison.differences]
     result = {
         "node": node,
         "model": expected.name,
         "fabric": None if network is None else network.name,
         "differences": differences,
-        "settings": found.settings,
-        "unread": found.unread,
-        "notes": found.notes,
-        "versions": found.versions,
+        "settings": comparison.settings,
+        "unread": comparison.unread,
+        "notes": comparison.notes,
+        "versions": comparison.versions,
         "nics": nics,
     }
     good = f"{node}: {show.listed(names)} are as in {expected.name}."
-    show.result(result, [*differences, *found.settings, *found.unread] or [good], as_json,
+    show.result(result, [*differences, *comparison.settings, *comparison.unread] or [good], as_json,
                 wrapped=False)  # fmt: skip
     if differences:
         raise typer.Exit(EXIT_DIFFERENT)
-    if found.settings:
+    if comparison.settings:
         raise typer.Exit(EXIT_NODE_OPEN)
-    if found.unread:
+    if comparison.unread:
         raise typer.Exit(InvalidInputError.exit_code)

@@ -79,11 +79,11 @@ def show_command(
 
     Of a model: devices, NUMA domains, links, classes, peaks, sources.
     """
-    found = _found(node, files, programs, overlay, devices)
-    if isinstance(found, Reported):
-        show.result(found, report_text(found), as_json, wrapped=False)
+    described = _found(node, files, programs, overlay, devices)
+    if isinstance(described, Reported):
+        show.result(described, report_text(described), as_json, wrapped=False)
     else:
-        show.result(model_json(found), model_text(found), as_json, wrapped=False)
+        show.result(model_json(described), model_text(described), as_json, wrapped=False)
 
 
 @commands.command("node compare")
@@ -122,7 +122,7 @@ def best_gpus(
 
     To run a command on them: HIP_VISIBLE_DEVICES=$(fabricheck node best-gpus -k K) COMMAND.
     """
-    found = _found(node, files, programs, None, devices)
-    if isinstance(found, Reported) and found.numbered_by_tool:
+    described = _found(node, files, programs, None, devices)
+    if isinstance(described, Reported) and described.numbered_by_tool:
         output.note("note: numbered as by rocm-smi; HIP may number differently")
-    typer.echo(",".join(map(str, found.best_subsets(k)[0])))
+    typer.echo(",".join(map(str, described.best_subsets(k)[0])))

@@ -20,9 +20,9 @@ def partition_names(incomplete: str) -> list[str]:
     """Return the systems and partitions of the site files that begin with some letters."""
     from fabricheck.site import partitions
 
-    every = [name for name, _ in partitions.named(partitions.known_sites())]
-    systems = dict.fromkeys(name.partition(":")[0] for name in every)
-    return [name for name in (*systems, *every) if name.startswith(incomplete)]
+    names = [name for name, _ in partitions.named(partitions.known_sites())]
+    systems = dict.fromkeys(name.partition(":")[0] for name in names)
+    return [name for name in (*systems, *names) if name.startswith(incomplete)]
 
 
 def session_names(incomplete: str) -> list[str]:
@@ -31,10 +31,10 @@ def session_names(incomplete: str) -> list[str]:
     from fabricheck.results.requested_nodes import RequestedNodes
 
     try:
-        every, _ = ResultsFolder.default().begun()
+        sessions, _ = ResultsFolder.default().begun()
     except FabricheckError:
         return []  # there is no results folder yet
-    names = [begun.name if isinstance(begun, RequestedNodes) else begun.id for begun in every]
+    names = [begun.name if isinstance(begun, RequestedNodes) else begun.id for begun in sessions]
     return [name for name in names if name.startswith(incomplete)]
 
 

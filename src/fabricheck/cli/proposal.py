@@ -70,9 +70,9 @@ def runs_of(sessions: Sequence[Path], system: str, pause: float, without: str) -
     :raises UsageError: when that is no list of nodes.
     """
     left_out = frozenset(nodelists.unfolded(without)) if without else frozenset()
-    found = gather(sessions, system, pause, left_out)
-    say(*found.silent)
-    return found.runs
+    gathered = gather(sessions, system, pause, left_out)
+    say(*gathered.silent)
+    return gathered.runs
 
 
 def end(
@@ -111,14 +111,14 @@ def end(
         say("nothing was written: add --write to write.")
 
 
-def _say_slow_nodes(found: Record) -> None:
+def _say_slow_nodes(calibration: Record) -> None:
     """Name nodes that are slow in a metric and therefore excluded from its reference."""
     say(
         *(
             f"{check} {metric}: node {node} is excluded: its "
             f"{(change.by_devices or {})[node].median:.5g} {change.unit} differs from the others "
             f"({change.min:.5g} to {change.max:.5g} of all)."
-            for check, metrics in found.checks.items()
+            for check, metrics in calibration.checks.items()
             for metric, change in metrics.items()
             for node in change.excluded
         )
@@ -126,7 +126,7 @@ def _say_slow_nodes(found: Record) -> None:
 
 
 def _text(proposal: changes.Proposal) -> Iterator[show.Block]:
-    found = proposal.record
+    calibration = proposal.record
     columns = ("Check", "Metric", "Present", "New", "Value", "Effect")
     rows = []
     for change in proposal.changes:
@@ -136,15 +136,15 @@ def _text(proposal: changes.Proposal) -> Iterator[show.Block]:
         rows.append((change.check, change.metric, present, entry, by, change.effect))
     yield show.Table(columns, rows, ("Value",))
     if (
-        isinstance(found, Record)
-        and not found.same_devices
-        and len(found.device_sets) <= MOST_BESIDE
+        isinstance(calibration, Record)
+        and not calibration.same_devices
+        and len(calibration.device_sets) <= MOST_BESIDE
     ):
-        yield from _devices(found)
+        yield from _devices(calibration)
 
 
-def _devices(found: Record) -> Iterator[show.Block]:
-    names = list(found.device_sets)
+def _devices(calibration: Record) -> Iterator[show.Block]:
+    names = list(calibration.device_sets)
     yield ""
     yield "Medians by node (devices):"
     rows = [
@@ -152,7 +152,7 @@ def _devices(found: Record) -> Iterator[show.Block]:
             check, metric, change.unit,
             *(f"{groups[name].median:.5g}" if name in groups else "-" for name in names),
         )
-        for check, metrics in found.checks.items()
+        for check, metrics in calibration.checks.items()
         for metric, change in metrics.items()
         for groups in [change.by_devices or {}]
     ]  # fmt: skip

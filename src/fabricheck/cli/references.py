@@ -62,11 +62,11 @@ def references(
     checks = [name for name in names or () if name in known.file_of]
     metrics = [name for name in names or () if name not in known.file_of]
     asked = listing.ask(system, checks_folders(), names=checks)
-    found = listing.of_system(system, chosen, asked, known)
+    listed = listing.of_system(system, chosen, asked, known)
     if names:
-        found = _of_metrics(found, metrics)
-    show.result(found, references_table.blocks(found), as_json)
-    if found.silent_checks or any(row.kind == MISSING for row in found.references):
+        listed = _of_metrics(listed, metrics)
+    show.result(listed, references_table.blocks(listed), as_json)
+    if listed.silent_checks or any(row.kind == MISSING for row in listed.references):
         raise typer.Exit(EXIT_NO_REFERENCE)
 
 
@@ -87,20 +87,20 @@ def _latest_partition() -> str:
     return ran[0]
 
 
-def _of_metrics(found: Listing, metrics: Sequence[str]) -> Listing:
+def _of_metrics(listed: Listing, metrics: Sequence[str]) -> Listing:
     """Return the rows of named metrics, or all of the named checks where no metric is.
 
     :raises NotFoundError: when a metric is of none of the checks.
     """
-    rows = found.references
+    rows = listed.references
     for metric in metrics:
-        every = sorted({row.metric for row in rows})
-        if metric not in every:
-            close = difflib.get_close_matches(metric, every)
+        names = sorted({row.metric for row in rows})
+        if metric not in names:
+            close = difflib.get_close_matches(metric, names)
             meant = f"; did you mean {enumerated(close, last='or')}?" if close else "."
-            raise NotFoundError(f"{found.system} has no check and no metric {metric}{meant}")
+            raise NotFoundError(f"{listed.system} has no check and no metric {metric}{meant}")
     chosen = tuple(row for row in rows if not metrics or row.metric in metrics)
-    return replace(found, references=chosen, unused=())
+    return replace(listed, references=chosen, unused=())
 
 
 @commands.command("limits check")
@@ -109,13 +109,13 @@ def check(as_json: AsJson = False) -> None:
 
     Needs no ReFrame and no system. Exit status 4 if a limit is wrong, with a sentence for each.
     """
-    found = references_in(folder())
-    faults = list(found.faults())
-    limits = sum(required(entry) for *_, entry in found.all_entries())
+    stated = references_in(folder())
+    faults = list(stated.faults())
+    limits = sum(required(entry) for *_, entry in stated.all_entries())
     outcome = count(len(faults), "fault") if faults else "each has a source that gives it"
-    total = f"{found.folder}: {count(limits, 'limit')}; {outcome}."
+    total = f"{stated.folder}: {count(limits, 'limit')}; {outcome}."
     show.result(
-        {"folder": found.folder, "limits": limits, "faults": faults},
+        {"folder": stated.folder, "limits": limits, "faults": faults},
         (*faults, total),
         as_json,
         wrapped=False,

@@ -32,10 +32,10 @@ def report(
     from fabricheck.report import contents, page
 
     results = reading.read([what])
-    found = contents.page_contents(results, unfolded(",".join(on)) if on else [])
+    shown = contents.page_contents(results, unfolded(",".join(on)) if on else [])
     folder = output or page.folder(results)
-    written = page.write(folder, page.files(found, folder))
-    problems = tuple(found.problems)
+    written = page.write(folder, page.files(shown, folder))
+    problems = tuple(shown.problems)
     say(*problems, *results.notes)
     show.line(f"Report: {written}")
     if problems:

@@ -25,27 +25,29 @@ _RIGHT = ("Checks", "Passed", "Failed", "Retried")
 
 @commands.command("results list")
 def list_sessions(
-    every: Annotated[bool, typer.Option("--all", help="All sessions, not the latest 20.")] = False,
+    all_sessions: Annotated[
+        bool, typer.Option("--all", help="All sessions, not the latest 20.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     """List the sessions, latest first, also those that were killed or are still running."""
     folder = ResultsFolder.default()
-    found, unreadable = requested_nodes.jobs_of(folder.path)
+    jobs, unreadable = requested_nodes.jobs_of(folder.path)
     without_report, outside = folder.unreported()
-    most = None if every else MOST
+    most = None if all_sessions else MOST
     sessions = sorted([*folder.sessions, *without_report], key=folder.order, reverse=True)
     rows = [_row(folder, session) for session in sessions[:most]]
     problems = [*map(str, folder.problems), *(str(problem) for _, problem in unreadable)]
     result = {
         "sessions": rows,
-        "jobs": [job.name for job in found],
+        "jobs": [job.name for job in jobs],
         "documents_outside": outside,
         "problems": problems,
     }
     of_jobs = (
         f"Job {job.name} of {job.started.astimezone():%Y-%m-%d %H:%M:%S}, each "
         f"node a session: {folded(job.nodes)}; fabricheck results show {job.name}"
-        for job in found[:most]
+        for job in jobs[:most]
     )
     older = len(sessions) - len(rows)
     more = [f"and {older} more: --all"] if older else []
@@ -56,24 +58,24 @@ def list_sessions(
         output.say(f"Outside any session: {documents}, such as {outside[0]}.")
     if problems:
         raise typer.Exit(InvalidInputError.exit_code)
-    if not sessions and not outside and not found:
+    if not sessions and not outside and not jobs:
         raise folder.no_session()
 
 
-def _row(folder: ResultsFolder, one: Session) -> dict[str, Any]:
+def _row(folder: ResultsFolder, session: Session) -> dict[str, Any]:
     """Return the row of a session; what its checks did is unknown without a run report."""
-    clocks = folder.clocks(one)
-    mark = folder.mark(one)
+    clocks = folder.clocks(session)
+    mark = folder.mark(session)
     counts = ("passed", "failed", "skipped", "retried")
     return {
-        "session": one.id,
+        "session": session.id,
         "name": mark and mark.name,
-        "uuid": one.uuid or None,
-        "date": f"{one.date:%Y-%m-%d %H:%M:%S}" if one.start else None,
-        "partitions": sorted({case.where for case in one.cases}),
-        "nodes": [name for name in one.nodes if name is not None],
-        "checks": len(one.cases),
-        **{name: getattr(one, name) if one.report else None for name in counts},
+        "uuid": session.uuid or None,
+        "date": f"{session.date:%Y-%m-%d %H:%M:%S}" if session.start else None,
+        "partitions": sorted({case.where for case in session.cases}),
+        "nodes": [name for name in session.nodes if name is not None],
+        "checks": len(session.cases),
+        **{name: getattr(session, name) if session.report else None for name in counts},
         "clock": sorted(set(clocks)) or ["-"],
         "documents": len(clocks),
     }

@@ -30,11 +30,11 @@ def mpi_beside_osu(
     as_json: AsJson = False,
 ) -> int:
     """Show the program mpi beside OSU Micro-Benchmarks, where both measured the same ranks."""
-    found = choose(what, on)
-    rows = compare(found.series)
+    results = choose(what, on)
+    rows = compare(results.series)
     if not rows and not as_json:
         nothing = f"{what} has no measurement by both mpi and OSU between the same ranks."
-        return end(found, entries_of(found), nothing)
+        return end(results, entries_of(results), nothing)
     cells = [
         (
             row["where"],
@@ -60,12 +60,12 @@ def compare(rows: Iterable[Series]) -> list[dict[str, Any]]:
 
     mpi, osu: the medians in ``unit``. ratio: above 1 is a higher bandwidth, or a longer time.
     """
-    found = [row for row in rows if row.experiment in ("E9", "E10") and row.role == "single"]
-    osu = {_equal(row): row.value for row in found if row.program == "osu"}
+    messages = [row for row in rows if row.experiment in ("E9", "E10") and row.role == "single"]
+    osu = {_equal(row): row.value for row in messages if row.program == "osu"}
     return [
         dict(zip(_EQUAL, equal, strict=True))
         | {"unit": row.unit, "mpi": row.value, "osu": osu[equal], "ratio": row.value / osu[equal]}
-        for row in found
+        for row in messages
         if row.program == "mpi" and (equal := _equal(row)) in osu
     ]
 

@@ -32,22 +32,22 @@ def show_results(
 
     A row has all devices or pairs of a kind of transfer; --matrix has each pair by itself.
     """
-    found = choose(what, on)
+    results = choose(what, on)
     plain = (
         Entry(row.case, None, None, None)
-        for row in found.checks
+        for row in results.checks
         if row.entry is None and row.case is not None and row.case.metrics and not row.case.skipped
     )
-    entries = [*entries_of(found), *plain]
+    entries = [*entries_of(results), *plain]
     text = (
-        series_tables.matrices(heading(found), found.checks)
+        series_tables.matrices(heading(results), results.checks)
         if matrix
-        else series_tables.blocks(heading(found), found.checks, show_all)
+        else series_tables.blocks(heading(results), results.checks, show_all)
     )
-    result = {"title": "\n".join(heading(found)), "checks": [_entry(entry) for entry in entries]}
+    result = {"title": "\n".join(heading(results)), "checks": [_entry(entry) for entry in entries]}
     show.result(result, text, as_json)
-    nothing = f"There is no result document in {found.title}."
-    return end(found, entries, None if entries else nothing)
+    nothing = f"There is no result document in {results.title}."
+    return end(results, entries, None if entries else nothing)
 
 
 def _entry(entry: Entry) -> dict[str, Any]:

@@ -60,12 +60,12 @@ def _verdict(entry: Entry) -> dict[str, Any]:
         problem = next(iter(entry.problems), FabricheckError(f"{entry.path}: cannot be read."))
         return {"path": entry.path, "exit_code": problem.exit_code, "says": str(problem)}
     differences, faults = document.get("differences"), listed(document["faults_injected"])
-    found = f"{len(document['series'])} series"
+    measured = f"{len(document['series'])} series"
     if differences is not None:
         number = count(len(differences), "difference") if differences else "no differences"
-        found = f"{number} from the node model"
+        measured = f"{number} from the node model"
     text = (
-        f"{document['program']['name']}, {found}, {document['clock']}, outcome "
+        f"{document['program']['name']}, {measured}, {document['clock']}, outcome "
         f"{document['outcome']['status']}{f', with injected faults ({faults})' if faults else ''}"
     )
     complete = document["complete"]

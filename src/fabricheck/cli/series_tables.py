@@ -39,7 +39,7 @@ def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> I
         units = grouped(
             ((series.unit, series.bytes_counted), series) for series in table.series(check, None)
         )
-        for (unit, counted), every in units.items():
+        for (unit, counted), rows in units.items():
             yield f"{check.clock}, in {_UNITS[unit]}; bytes counted {counted}"
             # One whose data is wrong or unverified, or that is too noisy, must be shown.
             parts = grouped(
@@ -50,13 +50,13 @@ def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> I
                     or is_too_noisy(series.measured),
                     series,
                 )
-                for series in every
+                for series in rows
             )
             alone, kinds = parts.get(True, []), _kinds(parts.get(False, []))
             yield Table(KINDS, [_of_kind(kind, places) for kind, places in kinds.items()], RIGHT)
             columns = SERIES if any(series.variant for series in alone) else SERIES[:-1]
             yield Table(columns, list(map(_of_series, alone)), RIGHT)
-            hidden += len(every) - len(alone) - sum(map(len, kinds.values()))
+            hidden += len(rows) - len(alone) - sum(map(len, kinds.values()))
             summarised = summarised or bool(kinds)
     if summarised:
         more = f" {hidden} more series: --all." if hidden else ""
@@ -86,9 +86,9 @@ def matrices(heading: Iterable[str], checks: Iterable[Check]) -> Iterator[Block]
             shown = True
             several = list(places.values())
             unit, size = several[0].unit, amounts.size(max(series.bytes for series in several))
-            of = "" if check.case is None else f", {check.case.name} @{check.case.place}"
+            case = "" if check.case is None else f", {check.case.name} @{check.case.place}"
             yield ""
-            yield _matrix(f"{kind} of {size}{of}, {check.clock}, in {unit}", several)
+            yield _matrix(f"{kind} of {size}{case}, {check.clock}, in {unit}", several)
     if not shown:
         yield "No rate between devices was measured."
 
@@ -112,10 +112,10 @@ def _matrix(above: str, several: Sequence[Series]) -> Table:
     return Table(columns, rows, columns, above=above)
 
 
-def _kinds(every: Iterable[Series]) -> dict[str, dict[str, Series]]:
+def _kinds(rows: Iterable[Series]) -> dict[str, dict[str, Series]]:
     """Return by kind and place the best series at the largest size."""
     kinds: dict[str, dict[str, Series]] = {}
-    for series in sorted(every, key=lambda series: (series.bytes, _goodness(series))):
+    for series in sorted(rows, key=lambda series: (series.bytes, _goodness(series))):
         kind = f"{series.kind} in place" if series.in_place else series.kind
         place = " ".join(
             [_who(series), *(f"N{domain}" for domain in host_domains(series.measured))]

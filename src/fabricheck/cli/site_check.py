@@ -49,7 +49,7 @@ def check(
     from fabricheck.site import partitions
 
     machine = site_check.Machine(stated=compute)
-    found = {
+    findings = {
         target.name: list(site_check.check(target, machine)) for target in partitions.choose(site)
     }
     kind = "compute" if machine.is_compute else "login"
@@ -57,11 +57,15 @@ def check(
         "node": platform.node(),
         "kind": kind,
         "because": machine.because,
-        "partitions": found,
+        "partitions": findings,
     }
     seen = f"seen from {platform.node()}, considered a {kind} node ({machine.because})"
-    show.result(result, _text(seen, found), as_json, wrapped=False)
-    if any(finding.status == "missing" for said in found.values() for finding in said):
+    show.result(result, _text(seen, findings), as_json, wrapped=False)
+    if any(
+        finding.status == "missing"
+        for of_partition in findings.values()
+        for finding in of_partition
+    ):
         raise typer.Exit(NotFoundError.exit_code)
 
 

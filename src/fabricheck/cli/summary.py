@@ -53,48 +53,48 @@ def summary(
     ran = {row.experiment for partition in partitions for row in partition["experiments"]
            if row.outcome != experiments.NOT_RUN}  # fmt: skip
     problems = [problem.sentence for problem in results.problems]
-    found = {
+    content = {
         "demonstration": demonstration.is_demonstration(verdicts),
         "of": results.title,
         "partitions": partitions,
         "not_run": [name for name in EXPERIMENTS if name not in ran],
         "next": [*problems, *findings.next_steps(verdicts)],
     }
-    show.result(found, _text(found), as_json)
+    show.result(content, _text(content), as_json)
     return exit_code(results, results.entries)
 
 
-def _text(found: Mapping[str, Any]) -> Iterator[Block]:
-    if found["demonstration"]:
+def _text(content: Mapping[str, Any]) -> Iterator[Block]:
+    if content["demonstration"]:
         yield demonstration.SENTENCE
-    yield f"Summary of {found['of']}"
-    for partition in found["partitions"][:MOST_PARTITIONS]:
+    yield f"Summary of {content['of']}"
+    for partition in content["partitions"][:MOST_PARTITIONS]:
         yield show.joined(
             f"{partition['partition']}, {partition['kind']}: ",
             show.status(partition["label"], partition["badge"]),
             f"; {partition['says']}.",
         )
         yield from _matrix(partition["devices"])
-    left = len(found["partitions"]) - MOST_PARTITIONS
+    left = len(content["partitions"]) - MOST_PARTITIONS
     if left > 0:
         yield f"And {count(left, 'partition')} more: fabricheck verdict"
-    if found["not_run"]:
-        yield f"Not run: {listed(found['not_run'])} (fabricheck results coverage)"
-    yield from (cut(sentence, LONGEST) for sentence in found["next"])
+    if content["not_run"]:
+        yield f"Not run: {listed(content['not_run'])} (fabricheck results coverage)"
+    yield from (cut(sentence, LONGEST) for sentence in content["next"])
 
 
-def _partition(found: Partition) -> dict[str, Any]:
+def _partition(partition: Partition) -> dict[str, Any]:
     """Return one partition of a session: its status, a row for each experiment, and each GPU."""
     return {
-        "partition": found.observed.where or "no partition",
-        "kind": found.observed.kind,
-        "status": found.verdict.status,
-        "label": found.verdict.label,
-        "accepted": found.verdict.accepted,
-        "badge": found.verdict.badge,
-        "says": found.says,
-        "experiments": found.experiments,
-        "devices": list(found.devices),
+        "partition": partition.observed.where or "no partition",
+        "kind": partition.observed.kind,
+        "status": partition.verdict.status,
+        "label": partition.verdict.label,
+        "accepted": partition.verdict.accepted,
+        "badge": partition.verdict.badge,
+        "says": partition.says,
+        "experiments": partition.experiments,
+        "devices": list(partition.devices),
     }
 
 
@@ -107,12 +107,12 @@ def _matrix(devices: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     columns = ("GB/s", *names, *(f"to {peer}" for peer in peers))
     rows = [
         [
-            f"device {one['device']}",
+            f"device {row['device']}",
             *(
                 "" if value is None else short(value)
-                for value in (*map(one.get, names), *map(one["peers"].get, peers))
+                for value in (*map(row.get, names), *map(row["peers"].get, peers))
             ),
         ]
-        for one in shown
+        for row in shown
     ]
     yield Table(columns, rows, columns[1:])

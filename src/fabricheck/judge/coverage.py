@@ -111,11 +111,11 @@ class Ran:
             "without a document": self.without_document,
         }
         parts = listed(f"{number} {kind}" for kind, number in counts.items() if number)
-        found = f"{self.series} series"
+        measured = f"{self.series} series"
         if self.comparisons:
-            found = count(self.comparisons, "comparison")
+            measured = count(self.comparisons, "comparison")
         checks = count(self.cases, "check")
-        return f"{what} in {{where}}{runtimes}: {{each}}{found}, {checks} ({parts})"
+        return f"{what} in {{where}}{runtimes}: {{each}}{measured}, {checks} ({parts})"
 
 
 @dataclass(frozen=True)
@@ -156,7 +156,7 @@ class Coverage:
     @property
     def sentence(self) -> str:
         """Where the experiment ran, or why it did not and how to run it."""
-        said = [
+        clauses = [
             f"not testable here ({where}): {reason}"
             for where, reasons in self.not_testable.items()
             for reason in reasons
@@ -167,23 +167,23 @@ class Coverage:
             for place in self.ran
             if place.cases > place.skipped or place.where not in self.not_testable
         ]
-        said = [*_alike(ran), *said]
+        clauses = [*_alike(ran), *clauses]
         if self.unreported:
-            said.append(f"{self.unreported} series in documents that no run report names")
-        if not (self.ran or said):
-            said = [self._why_and_how]
+            clauses.append(f"{self.unreported} series in documents that no run report names")
+        if not (self.ran or clauses):
+            clauses = [self._why_and_how]
         tool = self.missing_tool
         lacking = f"; not by {tool.name}: {tool.get}" if tool else ""
-        return "; ".join(said) + lacking
+        return "; ".join(clauses) + lacking
 
     @property
     def _why_and_how(self) -> str:
-        said = f"{self.why_not}; needs {self.experiment.needs}"
+        why = f"{self.why_not}; needs {self.experiment.needs}"
         if not self.has_check:
-            return said
+            return why
         if self.partitions:
-            return f"{said}; possible on {listed(self.partitions)}"
-        return f"{said}; {self.experiment.get}"
+            return f"{why}; possible on {listed(self.partitions)}"
+        return f"{why}; {self.experiment.get}"
 
 
 def not_judged(node: NodeModel | None) -> Iterator[str]:
@@ -244,30 +244,30 @@ def coverage(results: Results | None, sites: Sites) -> list[Coverage]:
     unreported = _series_by_experiment(row.document for row in checks if row.session is None)
     able = partitions.able(sites)
     features = features_of_devices(sites)
-    found = []
+    covered = []
     for experiment in experiments():
         places = by_place(row for row in rows if experiment.id in _experiments_of(row))
-        ran = [_ran(experiment, *place, its) for place, its in places.items()]
+        ran = [_ran(experiment, *place, rows_of_place) for place, rows_of_place in places.items()]
         have = None if able is None else able.get(experiment.id, ())
         has_check = have != () or bool(ran)
         why_not = None if ran else _why_not(experiment, has_check, results, rows, have)
-        its = grouped((where, row) for (where, _), each in places.items() for row in each)
+        rows_of = grouped((where, row) for (where, _), each in places.items() for row in each)
         reasons = {
-            where: tuple(_not_testable(experiment, features.get(where), its.get(where, ())))
+            where: tuple(_not_testable(experiment, features.get(where), rows_of.get(where, ())))
             for where in dict.fromkeys(row.where for row in rows)
         }
         not_testable = {where: why for where, why in reasons.items() if why}
         series = unreported[experiment.id]
-        found.append(Coverage(experiment, has_check, ran, why_not, have, not_testable, series))
-    return found
+        covered.append(Coverage(experiment, has_check, ran, why_not, have, not_testable, series))
+    return covered
 
 
 def _series_by_experiment(documents: Iterable[ResultDocument | None]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    numbers: Counter[str] = Counter()
     for document in documents:
         if document is not None:
-            found.update(series["experiment"] for series in document["series"])
-    return found
+            numbers.update(series["experiment"] for series in document["series"])
+    return numbers
 
 
 def _ran(experiment: Experiment, where: str, node: str | None, rows: Sequence[Check]) -> Ran:

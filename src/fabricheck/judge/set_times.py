@@ -74,7 +74,7 @@ class SetTimes:
 def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]:
     """Return the sets of each partition, from the attributes of the checks."""
     latest = sorted(took, key=lambda time: time.date, reverse=True)
-    found = []
+    times_of_sets = []
     for partition, of_partition in grouped((check.partition, check) for check in asked).items():
         for name, about in sets.known().items():
             checks = [check for check in of_partition if name in check.tags]
@@ -87,8 +87,8 @@ def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]
                     about.limit_s,
                     tuple(time for time in latest if (time.where, time.name) == (partition, name)),
                 )
-                found.append(times)
-    return found
+                times_of_sets.append(times)
+    return times_of_sets
 
 
 def took(session: Session) -> Iterator[Took]:
@@ -126,6 +126,6 @@ def took(session: Session) -> Iterator[Took]:
 
 def _simulated(cases: Iterable[Case]) -> float | None:
     heads = [read_head(case.document_path) for case in cases if case.document_path is not None]
-    found = [head.simulated_s for head in heads if head is not None]
-    known = [seconds for seconds in found if seconds is not None]
+    seconds_of_heads = [head.simulated_s for head in heads if head is not None]
+    known = [seconds for seconds in seconds_of_heads if seconds is not None]
     return sum(known) if known else None

@@ -65,7 +65,7 @@ def _degraded(verdict: NodeVerdict) -> Iterator[str]:
     for each in diagnosis.degraded:
         loss = f", down by {each.loss}" if each.loss else ""
         explains = f"explains {each.explains} of {diagnosis.misses} missed limits"
-        yield f"  {each.component.label}{loss}: {explains}, odds {each.said_odds}"
+        yield f"  {each.component.label}{loss}: {explains}, odds {each.odds_in_words}"
         if each.equals:
             yield f"    or as well: {listed(equal.label for equal in each.equals)}"
 

@@ -234,8 +234,8 @@ def _looser(changes: Sequence[Change]) -> list[str]:
 
     When a calibration is repeated, many entries become looser by a thousandth.
     """
-    found = [change for change in changes if change.effect in _LOOSER]
-    return [change.sentence for change in sorted(found, key=lambda change: -change.slack)]
+    looser = [change for change in changes if change.effect in _LOOSER]
+    return [change.sentence for change in sorted(looser, key=lambda change: -change.slack)]
 
 
 def write(proposal: Proposal, accept_looser: bool, accept_slow: bool = False) -> Path:

@@ -303,7 +303,7 @@ def gather(
     simulated = bool(partitions.simulates(partition))
     results = list(_named(paths))
     runs: dict[tuple[str, str], Run] = {}
-    for source in (source for found in results for source in found.sources):
+    for source in (source for part in results for source in part.sources):
         session = source.reported
         if session is None:
             continue  # it was killed, and has no recorded values
@@ -330,15 +330,15 @@ def gather(
 def _named(paths: Sequence[Path]) -> Iterator[Results]:
     """Yield what each path names; a report that cannot be read might be of one that differs."""
     for path in paths:
-        found = read([str(path)], all_sessions=holds_sessions(path))
-        if not found.sessions and path.is_file() and not archive.is_archive(path):
+        named = read([str(path)], all_sessions=holds_sessions(path))
+        if not named.sessions and path.is_file() and not archive.is_archive(path):
             raise NotFoundError(f"{path} is not a run report reports/run-*.json.")
         # Sentences about missing parts of a joined session are made where the session is judged.
-        lacking = {sentence for session in found.sessions for sentence in session.lacking}
-        for problem in found.problems:
+        lacking = {sentence for session in named.sessions for sentence in session.lacking}
+        for problem in named.problems:
             if problem.sentence not in lacking:
                 raise InvalidInputError(problem.sentence)
-        yield found
+        yield named
 
 
 def _silent(results: Sequence[Results], runs: Sequence[Run]) -> Iterator[str]:
@@ -349,9 +349,9 @@ def _silent(results: Sequence[Results], runs: Sequence[Run]) -> Iterator[str]:
     known = {run.node for run in runs}
     ran = {run.session.uuid for run in runs}
     lists: dict[Path | None, RequestedNodes] = {}
-    for found in results:
-        sources = tuple(source for source in found.sources if source.session.uuid in ran)
-        lists |= {nodes.path: nodes for nodes in replace(found, sources=sources).lists}
+    for part in results:
+        sources = tuple(source for source in part.sources if source.session.uuid in ran)
+        lists |= {nodes.path: nodes for nodes in replace(part, sources=sources).lists}
     for file, requested_nodes in lists.items():
         for name, requested in requested_nodes.nodes.items():
             if name not in known:
@@ -439,12 +439,12 @@ def _why_not(
         ),
         "no recorded values": (not case.values, f"{what} has no values in ReFrame's report."),
     }  # fmt: skip
-    found = (
+    reasons = (
         Unused(case.name.split()[0], why, sentence)
         for why, (is_so, sentence) in whys.items()
         if is_so
     )
-    return next(found, None)
+    return next(reasons, None)
 
 
 def _values(row: Check) -> Iterator[tuple[tuple[str, str], Value]]:

@@ -86,8 +86,12 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
         ],
         checks={
             check: {
-                metric: _metric(found, len(sets) > 1, expected(check, metric, found[0][1].unit))
-                for metric, found in grouped(of_check).items()
+                metric: _metric(
+                    values_of_runs,
+                    len(sets) > 1,
+                    expected(check, metric, values_of_runs[0][1].unit),
+                )
+                for metric, values_of_runs in grouped(of_check).items()
             }
             for check, of_check in sorted(values.items())
         },
@@ -95,32 +99,37 @@ def build(runs: Sequence[Run], partition: str, expected: Expected = lambda *_: N
 
 
 def _distinct(entries: Sequence[dict[str, Any]]) -> list[dict[str, str]]:
-    found = {tuple(sorted((key, str(value)) for key, value in entry.items())) for entry in entries}
-    return [dict(entry) for entry in sorted(found)]
+    distinct = {
+        tuple(sorted((key, str(value)) for key, value in entry.items())) for entry in entries
+    }
+    return [dict(entry) for entry in sorted(distinct)]
 
 
 def _metric(
-    found: Sequence[tuple[Run, Value]], several: bool, published: PublishedRecord | None
+    values_of_runs: Sequence[tuple[Run, Value]], several: bool, published: PublishedRecord | None
 ) -> MetricRecord:
     """Return the record of a metric.
 
     :param found: its value in each session that has it.
     :param several: whether the sessions are of several nodes.
     """
-    values = {run.number: value.value for run, value in found}
-    unit = found[0][1].unit
-    when, of = [run.campaign for run, _ in found], [run.group for run, _ in found]
-    floor = max(value.floor for _, value in found)
-    outcome = rule.judge(list(values.values()), when, unit, of, floor)
+    values = {run.number: value.value for run, value in values_of_runs}
+    unit = values_of_runs[0][1].unit
+    when, groups = (
+        [run.campaign for run, _ in values_of_runs],
+        [run.group for run, _ in values_of_runs],
+    )
+    floor = max(value.floor for _, value in values_of_runs)
+    outcome = rule.judge(list(values.values()), when, unit, groups, floor)
     by_campaign = _groups(zip(when, values.values(), strict=True))
     medians = [group.median for group in by_campaign.values()]
     middle = statistics.median(list(values.values()))
     between = (max(medians) - min(medians)) / middle if len(medians) > 1 and middle else None
-    bounds = [value.bound.value for _, value in found if value.bound is not None]
+    bounds = [value.bound.value for _, value in values_of_runs if value.bound is not None]
     return MetricRecord(
         unit=unit,
-        link_class=_only({value.link_class for _, value in found}),
-        engine=_only({value.engine for _, value in found}),
+        link_class=_only({value.link_class for _, value in values_of_runs}),
+        engine=_only({value.engine for _, value in values_of_runs}),
         # Zero bounds a time; a count has no bound.
         peak=max(bounds) if bounds and unit not in ("us", "count") else None,
         published=published,
@@ -133,9 +142,9 @@ def _metric(
         max=max(values.values()),
         campaigns=by_campaign,
         between_campaigns=between,
-        within_run=reduced(statistics.median, (value.half_width for _, value in found)),
+        within_run=reduced(statistics.median, (value.half_width for _, value in values_of_runs)),
         tolerance=outcome.tolerance,
-        by_devices=_groups(zip(of, values.values(), strict=True)) if several else None,
+        by_devices=_groups(zip(groups, values.values(), strict=True)) if several else None,
         excluded=list(outcome.excluded),
         values=values,
     )
@@ -148,8 +157,10 @@ def _only(words: set[str | None]) -> str | None:
 
 def _groups(values: Iterable[tuple[_K, float]]) -> dict[_K, Group]:
     return {
-        name: Group(n=len(its), median=statistics.median(its), mad=statistics.mad(its))
-        for name, its in grouped(values).items()
+        name: Group(
+            n=len(of_group), median=statistics.median(of_group), mad=statistics.mad(of_group)
+        )
+        for name, of_group in grouped(values).items()
     }
 
 
@@ -185,24 +196,24 @@ def published(folder: Path, partition: str) -> Expected:
     :raises InvalidInputError: when a file, or the origin of a value in it, cannot be read.
     """
     extras = partitions.extras(partition)
-    found = References(folder)
+    references = References(folder)
     model = extras.get("node")
     first = [key for key in (partition, extras.get("references")) if key]
     users = _users(str(model)) if model is not None else set()
 
     def look_up(check: str, metric: str, unit: str) -> PublishedRecord | None:
-        keys = dict.fromkeys([*first, *found.tables.get(check, ())])
+        keys = dict.fromkeys([*first, *references.tables.get(check, ())])
         for key in keys if model is not None else ():
-            entry = found.stated(check, key).get(metric)
+            entry = references.stated(check, key).get(metric)
             if not isinstance(entry, list) or len(entry) != 4 or not requires(entry):
                 continue
-            origin = found.stated_origin(check, key, metric)
+            origin = references.stated_origin(check, key, metric)
             if origin is None or not _counts(origin, str(model), key in users):
                 continue
             try:
-                value, stated = follow(origin, found.data)
+                value, stated = follow(origin, references.data)
             except InvalidInputError as error:
-                raise InvalidInputError(f"{folder / found.file_of[check]}: {error}") from None
+                raise InvalidInputError(f"{folder / references.file_of[check]}: {error}") from None
             if stated == unit:
                 value = float(f"{value:.5g}")
                 return PublishedRecord.model_validate(
@@ -264,16 +275,16 @@ def noises(record: Record) -> Iterator[Noise]:
         for name, metric in metrics.items()
         if metric.unit != "count"
     )
-    for (check, unit), found in sorted(rows.items()):
+    for (check, unit), records in sorted(rows.items()):
         yield Noise(
             check,
             unit,
-            len(found),
-            reduced(statistics.median, (metric_record.within_run for metric_record in found)),
+            len(records),
+            reduced(statistics.median, (metric_record.within_run for metric_record in records)),
             reduced(
-                statistics.median, (between_sessions(metric_record) for metric_record in found)
+                statistics.median, (between_sessions(metric_record) for metric_record in records)
             ),
-            reduced(max, (metric_record.between_campaigns for metric_record in found)),
+            reduced(max, (metric_record.between_campaigns for metric_record in records)),
         )
 
 

@@ -53,19 +53,19 @@ def slow_nodes(
     The groups consist of the medians of their nodes, the lower values first. A single fast node
     forms a group: it shows what all nodes could reach.
     """
-    kept = {node: statistics.median(its) for node, its in by_node.items()}
+    medians = {node: statistics.median(values_of_node) for node, values_of_node in by_node.items()}
     excluded: list[str] = []
-    while len(kept) >= LEAST_NODES:
-        found = split(list(kept.values()), unit, 1)
-        if found is None:
+    while len(medians) >= LEAST_NODES:
+        parts = split(list(medians.values()), unit, 1)
+        if parts is None:
             break
-        lower = {node: value for node, value in kept.items() if value <= max(found[0])}
-        upper = {node: value for node, value in kept.items() if node not in lower}
+        lower = {node: value for node, value in medians.items() if value <= max(parts[0])}
+        upper = {node: value for node, value in medians.items() if node not in lower}
         slow = upper if unit in SMALLER_IS_BETTER else lower
         if len(excluded) + len(slow) > MOST_EXCLUDED * len(by_node):
             return (), (lower, upper)
         excluded += slow
-        kept = {node: value for node, value in kept.items() if node not in slow}
+        medians = {node: value for node, value in medians.items() if node not in slow}
     return tuple(sorted(excluded)), None
 
 
@@ -181,9 +181,9 @@ def judge(
     """
     if unit == "count":
         return Outcome(COUNT_ENTRY, None, "count: none is allowed, whatever was measured")
-    of = nodes or ["A"] * len(values)
-    by_node = grouped(zip(of, values, strict=True))
-    why = few(of, campaigns)
+    node_of = nodes or ["A"] * len(values)
+    by_node = grouped(zip(node_of, values, strict=True))
+    why = few(node_of, campaigns)
     excluded, groups = ((), None) if why is not None else slow_nodes(by_node, unit)
     if groups is not None:
         low, high = (
@@ -195,13 +195,15 @@ def judge(
             f"two groups of nodes: {low} and {high} {unit}; the slower one exceeds a minority of "
             f"{MOST_EXCLUDED:.0%}"
         )
-    kept = {node: its for node, its in by_node.items() if node not in excluded}
-    tolerance = tolerance_of(kept, unit, floor)
-    counted = [value for its in kept.values() for value in its]
+    used = {
+        node: values_of_node for node, values_of_node in by_node.items() if node not in excluded
+    }
+    tolerance = tolerance_of(used, unit, floor)
+    counted = [value for values_of_node in used.values() for value in values_of_node]
     two = modes(counted, unit) if why is None else None
     if two is not None:
         low, high = (
-            f"{len(mode)} sessions about {statistics.median(mode):.5g}{_on(mode, kept)}"
+            f"{len(mode)} sessions about {statistics.median(mode):.5g}{_on(mode, used)}"
             for mode in two
         )
         why = f"two modes: {low} and {high} {unit}"
@@ -212,7 +214,7 @@ def judge(
         )
     if why is not None:
         return Outcome(report_only(unit), tolerance, why, excluded)
-    value = float(f"{middle_of(kept):.{DIGITS}g}")
+    value = float(f"{middle_of(used):.{DIGITS}g}")
     part = round(tolerance.taken, 6)
     bounds = (None, part) if unit in SMALLER_IS_BETTER else (-part, None)
     return Outcome((value, *bounds, unit), tolerance, "rule", excluded)
@@ -249,17 +251,27 @@ def few(nodes: Sequence[str], campaigns: Sequence[int]) -> str | None:
 def middle_of(by_node: Mapping[str, Sequence[float]]) -> float:
     """Return the median of the nodes' medians, or of all values for fewer than three nodes."""
     if len(by_node) >= LEAST_NODES:
-        return statistics.median([statistics.median(its) for its in by_node.values()])
-    return statistics.median([value for its in by_node.values() for value in its])
+        return statistics.median(
+            [statistics.median(values_of_node) for values_of_node in by_node.values()]
+        )
+    return statistics.median(
+        [value for values_of_node in by_node.values() for value in values_of_node]
+    )
 
 
 def tolerance_of(by_node: Mapping[str, Sequence[float]], unit: str, floor: float = 0) -> Tolerance:
     """Return the candidates for the tolerance of finite, positive values."""
     middle = middle_of(by_node)
-    values = [value for its in by_node.values() for value in its]
+    values = [value for values_of_node in by_node.values() for value in values_of_node]
     if len(by_node) >= LEAST_NODES:
-        between = statistics.mad([statistics.median(its) for its in by_node.values()])
-        several = [statistics.mad(its) for its in by_node.values() if len(its) > 1]
+        between = statistics.mad(
+            [statistics.median(values_of_node) for values_of_node in by_node.values()]
+        )
+        several = [
+            statistics.mad(values_of_node)
+            for values_of_node in by_node.values()
+            if len(values_of_node) > 1
+        ]
         spread = math.hypot(between, statistics.median(several) if several else 0.0)
     else:
         spread = statistics.mad(values)

@@ -80,13 +80,13 @@ def differences(
 
 def causes(documents: Sequence[ResultDocument]) -> tuple[str, ...]:
     """Return sentences on the states in the documents that can explain a changed value."""
-    found = chain.from_iterable(map(state.causes, documents))
-    return tuple(map(sentence_of, merged(found)))
+    causes_of_all = chain.from_iterable(map(state.causes, documents))
+    return tuple(map(sentence_of, merged(causes_of_all)))
 
 
 def _facts(documents: Sequence[ResultDocument]) -> dict[Fact, set[str]]:
-    found = grouped(fact for document in documents for fact in of_document(document))
-    return {fact: set(values) for fact, values in found.items()}
+    facts = grouped(fact for document in documents for fact in of_document(document))
+    return {fact: set(values) for fact, values in facts.items()}
 
 
 def of_document(document: ResultDocument) -> Iterator[tuple[Fact, str]]:

@@ -98,17 +98,17 @@ def side(name: str) -> Side:
         for place, checks in places.items()
         for clocks in [{row.clock for row in checks}]
     )
-    found = Side(name, results, nodes, unread)
-    if not found.nodes:
-        if found.chosen and unread:
+    chosen_side = Side(name, results, nodes, unread)
+    if not chosen_side.nodes:
+        if chosen_side.chosen and unread:
             raise InvalidInputError(unread[0])
         if results.job is not None:
             raise NotFoundError(f"There is no session of any node in {results.home}.")
         raise NotFoundError(f"Session {results.sources[0].name} of {results.home} ran no check.")
-    first = found.nodes[0]
+    first = chosen_side.nodes[0]
     if _is_one_document(first) and (entry := first.checks[0].entry) and entry.problem is not None:
         raise entry.problem
-    return found
+    return chosen_side
 
 
 def _compared(results: Results) -> list[Source]:
@@ -201,20 +201,20 @@ def elsewhere(pairs: Sequence[tuple[NodeChecks, NodeChecks]]) -> list[str]:
     ran = (
         (a.where, [{row.check or "" for row in side.checks} for side in (a, b)]) for a, b in pairs
     )
-    found: set[str] = set()
+    names: set[str] = set()
     for of_pairs in grouped(ran).values():
         in_a, in_b = (set().union(*side) for side in zip(*of_pairs, strict=True))
-        found |= in_a & in_b - {name for a, b in of_pairs for name in a & b}
-    return sorted(found)
+        names |= in_a & in_b - {name for a, b in of_pairs for name in a & b}
+    return sorted(names)
 
 
 def _unclear(a: Side, b: Side) -> str:
     """Return the sentence that tells the user to name a partition or a node."""
     if a.chosen or b.chosen:
-        one, other = (a, b) if a.chosen else (b, a)
+        chosen, other = (a, b) if a.chosen else (b, a)
         return (
-            f"{other.name} has no partition {one.nodes[0].name} but {other.results.places}: name "
-            f"the one to compare with, as {_with_choice(other)}."
+            f"{other.name} has no partition {chosen.nodes[0].name} but {other.results.places}: "
+            f"name the one to compare with, as {_with_choice(other)}."
         )
     return (
         f"{a.name} has {a.results.places or 'no partition'} and {b.name} has "
@@ -367,14 +367,14 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
     ]
     compared.sort(key=lambda row: row.badness, reverse=True)
     judged = grouped(
-        (one.decision.judgement, one)
-        for one in compared
+        (each.decision.judgement, each)
+        for each in compared
         # For a metric that cannot be judged, its series are judged.
-        if isinstance(one.row, Series) or one.decision.judgement != "undetermined"
+        if isinstance(each.row, Series) or each.decision.judgement != "undetermined"
     )
     only_a, only_b = (
-        [row for key, (row, _) in its.items() if key not in others]
-        for its, others in ((before, after), (after, before))
+        [row for key, (row, _) in rows.items() if key not in others]
+        for rows, others in ((before, after), (after, before))
     )
     other_terms = list(_other_terms(only_a, only_b))
     matched = {term.row for term in other_terms}
@@ -395,7 +395,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         undetermined=tuple(sorted(undetermined, key=lambda row: row.decision.low is None)),
         unchanged=tuple(judged.get("unchanged", ())),
         by_chance_at_most=sum(
-            one.decision.chance for one in compared if isinstance(one.row, Series)
+            each.decision.chance for each in compared if isinstance(each.row, Series)
         ),
         missing_in_b=tuple(
             Unmatched(columns(row), "", row) for row in only_a if row not in matched
@@ -512,23 +512,23 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
 def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
     """Yield differences from the node model on one side only, of checks that both have."""
     ours, theirs = _differences(a), _differences(b)
-    for found, others, states in (
-        (theirs, ours, ("as the node model", "differs", True)),
-        (ours, theirs, ("differed", "as the node model", False)),
-    ):
-        yield from (
-            ChangedResult(check, *states, sentence)
-            for check in ours.keys() & theirs.keys()
-            for sentence in found[check]
-            if sentence not in others[check]
-        )
+    for check in ours.keys() & theirs.keys():
+        for sentence in theirs[check]:
+            if sentence not in ours[check]:
+                yield ChangedResult(check, "as the node model", "differs", True, sentence)
+    for check in ours.keys() & theirs.keys():
+        for sentence in ours[check]:
+            if sentence not in theirs[check]:
+                yield ChangedResult(check, "differed", "as the node model", False, sentence)
 
 
 def _differences(side: NodeChecks) -> Mapping[str, list[str]]:
-    found = ((row.check, row.document and row.document.get("differences")) for row in side.checks)
+    listed_by_check = (
+        (row.check, row.document and row.document.get("differences")) for row in side.checks
+    )
     return {
         check or "": [difference["sentence"] for difference in differences]
-        for check, differences in found
+        for check, differences in listed_by_check
         if differences is not None
     }
 

@@ -193,11 +193,11 @@ def _counted(a: Estimate, b: Estimate) -> Decision:
 
 def _two_modes(a: Estimate, b: Estimate) -> str | None:
     """Return a sentence if one side switches between two modes and the other is in one of them."""
-    for name, one, other in (("A", a, b), ("B", b, a)):
-        if one.exact or one.n < FEWEST:
+    for name, estimate, other in (("A", a, b), ("B", b, a)):
+        if estimate.exact or estimate.n < FEWEST:
             continue
-        two = rule.split(one.samples, one.unit, rule.LEAST_IN_A_MODE)
-        if two is not None and min(one.samples) <= other.median <= max(one.samples):
+        two = rule.split(estimate.samples, estimate.unit, rule.LEAST_IN_A_MODE)
+        if two is not None and min(estimate.samples) <= other.median <= max(estimate.samples):
             low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in two)
             return f"{name} has two modes: {low}, {high}"
     return None
@@ -250,7 +250,8 @@ def estimates(checks: Iterable[Check]) -> dict[Identity, tuple[Row, Estimate]]:
         for row, value in values:
             several.setdefault(identity(row), []).append((row, value))
     return {
-        key: (found[0][0], joined([value for _, value in found])) for key, found in several.items()
+        key: (of_identity[0][0], joined([value for _, value in of_identity]))
+        for key, of_identity in several.items()
     }
 
 

@@ -47,10 +47,10 @@ class Rerouted:
         document = row.check_row.document
         if not self.pairs or document is None:
             return False
-        every = [row.measured] if isinstance(row, Series) else []
+        all_series = [row.measured] if isinstance(row, Series) else []
         if not isinstance(row, Series):
-            every = [document["series"][index] for index in row.series or ()]
-        for series in every:
+            all_series = [document["series"][index] for index in row.series or ()]
+        for series in all_series:
             if link_class(series, self.node) is not None:
                 first, last = sorted(device_pair(series))
                 if (first, last) in self.pairs:

@@ -176,10 +176,10 @@ def passes(component: Component, resource: Resource) -> bool:
         return False
     if component.operation is not None:
         return resource.source == End("operation", component.operation)
-    of = "domain" if kind in ("ddr", "numa_connection") else "device"
-    ends = tuple(End(of, number) for number in component.ids)
+    what = "domain" if kind in ("ddr", "numa_connection") else "device"
+    ends = tuple(End(what, number) for number in component.ids)
     if not ends:
-        return resource.owner is None or resource.owner.what == of
+        return resource.owner is None or resource.owner.what == what
     if component.direction == "from":
         return resource.source == ends[0]
     if component.direction == "to":
@@ -218,10 +218,12 @@ def candidates(node: NodeModel | None, transfers: Iterable[Transfer]) -> Iterato
         "pair of domains": permutations(domains, 2),
         "node": [()] if len(devices) > 1 else [],
     }
-    for of, ids in ((of, ids) for of, every in parts.items() for ids in every):
-        its = domains[ids[0]] if of == "domain" else () if of == "pair of domains" else ids
-        for kind, direction in _COMPONENTS[of]:
-            yield Candidate(Component(kind=kind, ids=ids, direction=direction), its)
+    for what, ids in ((what, ids) for what, groups in parts.items() for ids in groups):
+        concerned = (
+            domains[ids[0]] if what == "domain" else () if what == "pair of domains" else ids
+        )
+        for kind, direction in _COMPONENTS[what]:
+            yield Candidate(Component(kind=kind, ids=ids, direction=direction), concerned)
     for library in _LIBRARIES if len(devices) > 1 else ():
         for operation in ("collectives", *COLLECTIVES):
             yield Candidate(Component(kind=library, operation=operation))
@@ -247,15 +249,15 @@ def touching(
     )
     by_kind = grouped((name.kind, name) for name in passing)
     for candidate in candidates(node, measured):
-        its = [
+        names = [
             name
             for kind in RESOURCES[candidate.component.kind]
             for name in by_kind.get(kind, ())
             if passes(candidate.component, name)
         ]
-        if resources.keys().isdisjoint(its):
+        if resources.keys().isdisjoint(names):
             continue
-        uses = [(number, name) for name in its for number in passing[name]]
+        uses = [(number, name) for name in names for number in passing[name]]
         touched = _touched(
             Touch(number, measured[number].slack[name], measured[number].share.get(name, 1.0))
             for number, name in uses
@@ -284,7 +286,10 @@ def touching(
 def _touched(touches: Iterable[Touch]) -> list[Touch]:
     """Return each transfer once, by its least slack, the least first."""
     by_transfer = grouped((touch.number, touch) for touch in touches)
-    least = [min(its, key=lambda touch: touch.slack) for its in by_transfer.values()]
+    least = [
+        min(touches_of_one, key=lambda touch: touch.slack)
+        for touches_of_one in by_transfer.values()
+    ]
     return sorted(least, key=lambda touch: touch.slack)
 
 
@@ -309,12 +314,12 @@ def _wirings(
         if document["program"]["name"] != "nics"
         if (differences := document.get("differences")) is not None
     ]
-    told = {place_of(difference) for differences in topologies for difference in differences}
+    reported = {place_of(difference) for differences in topologies for difference in differences}
     chosen = chosen_series(documents)
     modelled = Routes(node)
     healthy = rates_of(chosen, modelled)
     places = {key: number for number, key in enumerate(transfers)}
-    for kind, ids, content in _contents(node, bool(told), concerned):
+    for kind, ids, content in _contents(node, bool(reported), concerned):
         component = Component(kind=kind, ids=ids)
         name = component.label
         parts = OverlayFile.model_validate({"name": name, "description": name, **content})
@@ -331,7 +336,7 @@ def _wirings(
         logs = {number: log for number, log in logs.items() if abs(log) > _SAME}
         changed = _changed(node, other)
         devices = ids if kind != "numa_rotated" else ()
-        cost = _cost(changed, told) if topologies else 0.0
+        cost = _cost(changed, reported) if topologies else 0.0
         touched = [Touch(number, log) for number, log in logs.items()]
         yield Candidate(component, devices, touched, cost, places=changed)
 
@@ -351,14 +356,14 @@ def _changed(node: NodeModel, other: NodeModel) -> frozenset[Place]:
     return frozenset((*links, *domains))
 
 
-def _cost(changed: frozenset[Place], told: set[Place]) -> float:
+def _cost(changed: frozenset[Place], reported: set[Place]) -> float:
     """Return the cost of what the node's tools told: for each place, whether they agree.
 
     A change that explains few of many differences is no explanation: the node is another one.
     """
-    if MOST * len(changed & told) < len(told):
-        return _A_PLACE * len(told)
-    return _A_PLACE * (len(changed - told) - len(changed & told))
+    if MOST * len(changed & reported) < len(reported):
+        return _A_PLACE * len(reported)
+    return _A_PLACE * (len(changed - reported) - len(changed & reported))
 
 
 def _contents(

@@ -198,8 +198,8 @@ class _Diagnosed:
         decided = (number for miss in self.decided for numbers in miss for number in numbers)
         #: The evidence that decided a missed limit, or that is low.
         self.concerned = frozenset((*decided, *self.low))
-        found = touching(node, session.documents, self.transfers, self.concerned)
-        self.search = Search(measured, known, found)
+        touched = touching(node, session.documents, self.transfers, self.concerned)
+        self.search = Search(measured, known, touched)
 
     def _decided(self) -> Iterator[list[list[int]]]:
         """Yield by miss the evidence of each series that decided it, of a sum that of its parts."""
@@ -242,7 +242,7 @@ class _Diagnosed:
             lacking=[*self._lacking()],
         )
 
-    def explains(self, found: Hypothesis) -> frozenset[int]:
+    def explains(self, hypothesis: Hypothesis) -> frozenset[int]:
         """Return the missed limits that degraded components explain, and the low values.
 
         Missed limits have their indices; low evidence has its own indices after these.
@@ -251,18 +251,18 @@ class _Diagnosed:
         low = (
             count + number
             for number, log in self.low.items()
-            if found.shifts.get(number, 0.0) <= log / 2
+            if hypothesis.shifts.get(number, 0.0) <= log / 2
         )
         return frozenset(
-            (*filter(lambda number: self._is_explained(number, found), range(count)), *low)
+            (*filter(lambda number: self._is_explained(number, hypothesis), range(count)), *low)
         )
 
-    def _is_explained(self, number: int, found: Hypothesis) -> bool:
+    def _is_explained(self, number: int, hypothesis: Hypothesis) -> bool:
         miss = self.session.misses[number]
         if miss.sentence:
-            return any(miss.place in (loss.what.places or ()) for loss in found.losses)
+            return any(miss.place in (loss.what.places or ()) for loss in hypothesis.losses)
         lost = [
-            _left([found.shifts.get(index, 0.0) for index in indices], miss.in_turn)
+            _left([hypothesis.shifts.get(index, 0.0) for index in indices], miss.in_turn)
             for indices in self.decided[number]
         ]
         # A value computed from several series may follow their mean or the slowest of them.
@@ -274,7 +274,7 @@ class _Diagnosed:
             return True
         return miss.collective and any(
             miss.devices.issuperset(loss.what.devices) and _carries_messages(loss.what)
-            for loss in found.losses
+            for loss in hypothesis.losses
         )
 
     def _degraded(self, best: Hypothesis, tried: Sequence[Hypothesis], loss: Loss) -> Degraded:
@@ -314,7 +314,7 @@ class _Diagnosed:
         """Return components that would explain as much in place of this one."""
         rest = {loss.what.component for loss in best.losses if loss is not replaced}
         explained = self.explains(best)
-        found = []
+        equals = []
         for hypothesis in tried:
             if hypothesis.cost > best.cost + EQUAL or not explained <= self.explains(hypothesis):
                 continue
@@ -322,8 +322,8 @@ class _Diagnosed:
             other = [each for each in components if each not in rest]
             same = len(components) == len(best.losses) and len(other) == 1
             if same and other[0] != replaced.what.component:
-                found.append(other[0])
-        return found
+                equals.append(other[0])
+        return equals
 
     def _measurements(self, best: Hypothesis, alone: Hypothesis) -> tuple[list[str], list[str]]:
         """Return the measurements that support a component, and those that contradict it."""
@@ -414,7 +414,7 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
         for key, transfer in transfers.items()
     }
     sharing, spreads = Counter(limits.values()), rules.spreads()
-    found = []
+    of_transfers = []
     for key, transfer in transfers.items():
         series = transfer.series
         sign = 1 if series["better"] == "higher" else -1
@@ -422,8 +422,8 @@ def evidence(transfers: Mapping[Key, Transfer]) -> list[Evidence]:
         common = spreads[rules.ALL_WAYS.get(transfer.kind, transfer.kind)] / 100
         variance = (sharing[limits[key]] - 1) * common**2 + spread**2 + _noise(series) ** 2
         log = sign * math.log(series["median"])
-        found.append(Evidence(log, variance, transfer.alike))
-    return found
+        of_transfers.append(Evidence(log, variance, transfer.alike))
+    return of_transfers
 
 
 def _noise(series: Series) -> float:
@@ -437,7 +437,7 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
 
     A peak is no level: every healthy node is below it.
     """
-    found: dict[Hashable, Evidence] = {}
+    level_of: dict[Hashable, Evidence] = {}
     for metric in session.metrics:
         if metric.value is None or metric.reduce is None or not metric.reference:
             continue
@@ -449,17 +449,17 @@ def levels(session: Session, transfers: Mapping[Key, Transfer]) -> dict[Hashable
         parts = [abs(math.log(limit / metric.reference)) for limit in (metric.least, metric.most)
                  if limit]  # fmt: skip
         keys = [(check, index) for index in metric.series or ()]
-        its = [transfers[key] for key in keys if key in transfers]
-        groups = {each.alike for each in its}
+        chosen = [transfers[key] for key in keys if key in transfers]
+        groups = {each.alike for each in chosen}
         if not parts or len(groups) != 1 or metric.reference <= 0:
             continue
-        sign = 1 if its[0].series["better"] == "higher" else -1
+        sign = 1 if chosen[0].series["better"] == "higher" else -1
         known = max(_LEAST_KNOWN, min(parts) / _OF_LIMIT)
         (group,) = groups
         level = Evidence(sign * math.log(metric.reference), known**2, group)
-        if group not in found or level.variance < found[group].variance:
-            found[group] = level
-    return found
+        if group not in level_of or level.variance < level_of[group].variance:
+            level_of[group] = level
+    return level_of
 
 
 def _low(
@@ -479,15 +479,15 @@ def _low(
         name: max(middle, known[name].log) if name in known else middle
         for name, middle in peers.items()
     }
-    found: dict[int, float] = {}
+    logs_of: dict[int, float] = {}
     ways: dict[tuple[Any, ...], dict[int, float]] = {}
-    for number, (transfer, its) in enumerate(zip(transfers.values(), measured, strict=True)):
+    for number, (transfer, seen) in enumerate(zip(transfers.values(), measured, strict=True)):
         series = transfer.series
         if series["direction"] == "collective":
             continue  # slow messages slow it by an unknown amount
-        behind = its.log - about[its.group]
+        behind = seen.log - about[seen.group]
         if behind < _limit(transfer.kind):
-            found[number] = behind
+            logs_of[number] = behind
         if transfer.kind in rules.ALL_WAYS:
             member = (
                 transfer.key[0],
@@ -495,11 +495,11 @@ def _low(
                 *series["device_set"],
                 *(series.get("ranks") or ()),
             )
-            ways.setdefault(member, {})[number] = its.log - peers[its.group]
+            ways.setdefault(member, {})[number] = seen.log - peers[seen.group]
     for (_, kind, *_), logs in ways.items():
         if len(logs) > 1 and max(logs.values()) < _limit(rules.ALL_WAYS[kind]):
-            found |= logs
-    return found
+            logs_of |= logs
+    return logs_of
 
 
 def _limit(kind: TransferKind) -> float:

@@ -210,7 +210,7 @@ class Degraded(StrictModel):
     """What the devices' counters say of them."""
 
     @property
-    def said_odds(self) -> str:
+    def odds_in_words(self) -> str:
         """The odds, up to the precision of the noise that they depend on."""
         return f"1e{self.odds:.0f}" if self.odds <= _SURE else f">1e{_SURE}"
 
@@ -288,9 +288,9 @@ class Diagnosis(StrictModel):
 
 def _clause(degraded: Degraded) -> str:
     """Return what is wrong, with the other components that would explain as much."""
-    every = (degraded.component, *degraded.equals)
-    slower = [each for each in every if each.fact is None]
-    clauses = [each.fact for each in every if each.fact is not None]
+    components = (degraded.component, *degraded.equals)
+    slower = [each for each in components if each.fact is None]
+    clauses = [each.fact for each in components if each.fact is not None]
     if slower:
         labels = enumerated([each.label for each in slower], last="or")
         verb = "are" if slower[-1].is_plural else "is"

@@ -114,10 +114,12 @@ class Candidate:
 
         :param log: the logarithm of its factor; 0 of a wiring, whose rates may be higher, too.
         """
-        own = ((touch.number, touch.shift(log)) for touch in self.touched)
-        lower = {number: min(shifts.get(number, shift), shift)
-                 for number, shift in own if shift < 0 or self.places is not None}  # fmt: skip
-        return {**shifts, **lower}
+        shifted = {**shifts}
+        for touch in self.touched:
+            shift = touch.shift(log)
+            if shift < 0 or self.places is not None:
+                shifted[touch.number] = min(shifts.get(touch.number, shift), shift)
+        return shifted
 
 
 @dataclass(frozen=True)
@@ -219,7 +221,7 @@ class Search:
                 break
         return (best, tried) if len(best.losses) < 2 else self._without_needless(best, tried)
 
-    def _promising(self, found: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
+    def _promising(self, hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
         """Return the sets worth extending: the likeliest, and those that nothing contradicts.
 
         A further component may explain what a set leaves, but not a transfer that is faster than
@@ -229,10 +231,10 @@ class Search:
         """
         agreeing = (
             hypothesis
-            for hypothesis in found
+            for hypothesis in hypotheses
             if max(self.residuals(hypothesis, hypothesis.shifts), default=0.0) <= CONTRADICTS
         )
-        return _without_doubles((*found[:most], *islice(agreeing, most)))
+        return _without_doubles((*hypotheses[:most], *islice(agreeing, most)))
 
     def _without_needless(
         self, best: Hypothesis, tried: list[Hypothesis]
@@ -247,10 +249,10 @@ class Search:
                 return self._without_needless(others, [others]) if others.losses else (best, tried)
         return best, tried
 
-    def _left(self, found: Hypothesis, explains: Explains) -> bool:
+    def _left(self, hypothesis: Hypothesis, explains: Explains) -> bool:
         """Whether a missed limit remains that something could explain."""
         explainable = explains(Hypothesis(shifts=dict.fromkeys(range(len(self._distance)), -_ALL)))
-        return bool(explainable - explains(found))
+        return bool(explainable - explains(hypothesis))
 
     def _extended(self, start: Hypothesis, most: float, explains: Explains) -> Iterable[Hypothesis]:
         """Yield the sets with one more component and its best-fitting factor.
@@ -266,9 +268,9 @@ class Search:
             if candidate.component in known:
                 continue
             if candidate.places is not None:
-                found = self.with_losses((*start.losses, Loss(candidate)))
-                if found.cost < min(start.cost, most) and explains(found) - before:
-                    yield found
+                hypothesis = self.with_losses((*start.losses, Loss(candidate)))
+                if hypothesis.cost < min(start.cost, most) and explains(hypothesis) - before:
+                    yield hypothesis
                 continue
             touched = candidate.touched
 
@@ -283,16 +285,16 @@ class Search:
             if gain >= 0 or base + gain >= most:
                 continue
             shifts = candidate.shifted(start.shifts, log)
-            found = Hypothesis((*start.losses, Loss(candidate, log)), base + gain, shifts)
-            if explains(found) - before and (
-                not start.losses or self._fresh(start, found, touched, sums)
+            hypothesis = Hypothesis((*start.losses, Loss(candidate, log)), base + gain, shifts)
+            if explains(hypothesis) - before and (
+                not start.losses or self._fresh(start, hypothesis, touched, sums)
             ):
-                yield found
+                yield hypothesis
 
     def _fresh(
         self,
         start: Hypothesis,
-        found: Hypothesis,
+        hypothesis: Hypothesis,
         touched: Sequence[Touch],
         sums: Sequence[_Sums],
     ) -> bool:
@@ -301,20 +303,20 @@ class Search:
         The larger the effects of the others, the more of the rest there is an error of the node
         model.
         """
-        if start.cost - found.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
+        if start.cost - hypothesis.cost > max(FURTHER_GAIN, -_OF_ERRORS * start.cost):
             return True
         beyond = [touch for touch in touched if touch.number not in start.shifts]
-        return self._with(start.shifts, sums, beyond, found.losses[-1].log) < -FURTHER_GAIN
+        return self._with(start.shifts, sums, beyond, hypothesis.losses[-1].log) < -FURTHER_GAIN
 
-    def _refined(self, found: Hypothesis) -> Hypothesis:
+    def _refined(self, hypothesis: Hypothesis) -> Hypothesis:
         """Return a set with each factor fitted again, given the others."""
-        losses = list(found.losses)
+        losses = list(hypothesis.losses)
         for number, loss in enumerate(losses):
             if loss.what.places is not None:
                 continue
             losses[number] = Loss(loss.what, self._best_factor(losses, number))
         refined = self.with_losses(losses)
-        return refined if refined.cost < found.cost else found
+        return refined if refined.cost < hypothesis.cost else hypothesis
 
     def _best_factor(self, losses: Sequence[Loss], number: int) -> float:
         """Return the logarithm of the factor of one loss that fits best, given the others."""
@@ -333,11 +335,11 @@ class Search:
         supposed = sum(loss.what.cost for loss in losses)
         return Hypothesis(tuple(losses), self._total(shifts) + supposed, shifts)
 
-    def residuals(self, found: Hypothesis, numbers: Iterable[int]) -> list[float]:
+    def residuals(self, hypothesis: Hypothesis, numbers: Iterable[int]) -> list[float]:
         """Return by how many standard deviations evidence exceeds the prediction of a set."""
-        sums, deviations = self._sums(found.shifts), []
+        sums, deviations = self._sums(hypothesis.shifts), []
         for number in numbers:
-            group, shift = self._group[number], found.shifts.get(number, 0.0)
+            group, shift = self._group[number], hypothesis.shifts.get(number, 0.0)
             total = sums[group].weight + self._known[group]
             level = sums[group].first / total if total > 0 else 0.0
             above = self._distance[number] - shift - level
@@ -393,15 +395,15 @@ class Search:
             shift = base.get(number, 0.0)
             weight = 1 / self._variance(number, shift) if shift else self._weight[number]
             distance = self._distance[number] - shift
-            its = left.get(group)
-            if its is None:
-                its = left[group] = [*sums[group]]
-            its[0] -= weight
-            its[1] -= weight * distance
-            its[2] -= weight * distance * distance
+            rest = left.get(group)
+            if rest is None:
+                rest = left[group] = [*sums[group]]
+            rest[0] -= weight
+            rest[1] -= weight * distance
+            rest[2] -= weight * distance * distance
         return sum(
-            _Sums(*its).cost(self._known[group]) - sums[group].cost(self._known[group])
-            for group, its in left.items()
+            _Sums(*rest).cost(self._known[group]) - sums[group].cost(self._known[group])
+            for group, rest in left.items()
         )
 
     def _with(
@@ -429,12 +431,12 @@ class Search:
             before = 1 / self._variance(number, old) if old else weights[number]
             was, now = distances[number] - old, distances[number] - shift
             group = self._group[number]
-            its = changes.get(group)
-            if its is None:
-                its = changes[group] = [0.0, 0.0, 0.0]
-            its[0] += after - before
-            its[1] += after * now - before * was
-            its[2] += after * now * now - before * was * was
+            change = changes.get(group)
+            if change is None:
+                change = changes[group] = [0.0, 0.0, 0.0]
+            change[0] += after - before
+            change[1] += after * now - before * was
+            change[2] += after * now * now - before * was * was
             cost += math.log(before / after)
         for group, (weight, first, second) in changes.items():
             own_sums, known = sums[group], self._known[group]
@@ -477,10 +479,10 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
     return min((cost, best), (of_left, left), (of_right, right))[::-1]
 
 
-def _without_doubles(found: Iterable[Hypothesis]) -> list[Hypothesis]:
+def _without_doubles(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
     """Return each set of components once, as its likeliest hypothesis."""
     doubles = grouped(
         (frozenset(loss.what.component for loss in hypothesis.losses), hypothesis)
-        for hypothesis in found
+        for hypothesis in hypotheses
     )
-    return [min(its, key=lambda hypothesis: hypothesis.cost) for its in doubles.values()]
+    return [min(alike, key=lambda hypothesis: hypothesis.cost) for alike in doubles.values()]

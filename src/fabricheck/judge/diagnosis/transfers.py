@@ -194,7 +194,7 @@ class Routes:
                 default=math.inf)
             for flow in flows
         ]  # fmt: skip
-        found = [0.0] * len(flows)
+        rates = [0.0] * len(flows)
         open_flows = set(range(len(flows)))
         shared = [name for name in left if name not in self.each]
         while open_flows:
@@ -206,18 +206,18 @@ class Routes:
             first = min(open_flows, key=lambda flow: alone[flow])
             if math.isinf(min(level, alone[first])):
                 for flow in open_flows:  # no known resource limits them
-                    found[flow] = math.inf
+                    rates[flow] = math.inf
                 break
             if alone[first] <= level:
                 ending, level = {first}, alone[first]
             else:
                 ending = {flow for flow in open_flows if tight in flows[flow]}
             for flow in ending:
-                found[flow] = level
+                rates[flow] = level
                 for name, times in flows[flow].items():
                     left[name] = max(0.0, left[name] - times * level)
             open_flows -= ending
-        return found
+        return rates
 
 
 def transfers(
@@ -230,51 +230,51 @@ def transfers(
     :param documents: by check.
     :param routes: None without a node model; only devices and pairs are then known.
     """
-    found: dict[Key, Transfer] = {}
+    by_key: dict[Key, Transfer] = {}
     for chosen in chosen_series(documents):
         if routes is not None:
             for keys in chosen.at_once:
                 flows, numbers = _at_once(keys, chosen, routes)
-                its = _of_flows(flows, numbers, chosen, routes)
-                found |= {transfer.key: transfer for transfer in its}
+                of_flows = _of_flows(flows, numbers, chosen, routes)
+                by_key |= {transfer.key: transfer for transfer in of_flows}
         for key, series in chosen.series.items():
-            if key not in found:
+            if key not in by_key:
                 passes = _passed(series, routes)
                 if passes:
                     alike = (key[0], *series_key(series), series["bytes"], _class(series, routes))
                     slack, kind = dict.fromkeys(passes, 0.0), _kind(series, routes)
-                    found[key] = Transfer(key, series, slack, None, alike, kind)
-    return found
+                    by_key[key] = Transfer(key, series, slack, None, alike, kind)
+    return by_key
 
 
 def rates_of(
-    every: Sequence[Chosen], routes: Routes, other_than: Routes | None = None
+    all_chosen: Sequence[Chosen], routes: Routes, other_than: Routes | None = None
 ) -> dict[Key, float]:
     """Return the rate of each series by the node model; for latencies the inverse, in 1/us.
 
     :param other_than: only of the series whose ways are not those of these routes.
     """
-    found: dict[Key, float] = {}
-    changed = {way for chosen in every for way in chosen.ways.values()}
+    rate_of: dict[Key, float] = {}
+    changed = {way for chosen in all_chosen for way in chosen.ways.values()}
     if other_than is not None:
         changed = {way for way in changed if not routes.agree(other_than, way)}
-    for chosen in every:
+    for chosen in all_chosen:
         ways = chosen.ways
         for keys in chosen.at_once:
             if changed.isdisjoint([ways[key] for key in keys]):
                 continue
             flows, numbers = _at_once(keys, chosen, routes)
             rates = routes.rates(flows)
-            for key, its in numbers.items():
-                slowest = min([rates[flow] for flow in its])
-                found[key] = _with_start(chosen.series[key], ways[key], slowest, routes)
+            for key, flow_numbers in numbers.items():
+                slowest = min([rates[flow] for flow in flow_numbers])
+                rate_of[key] = _with_start(chosen.series[key], ways[key], slowest, routes)
         for key, series in chosen.series.items():
             if ways[key] not in changed:
                 continue
             start_us = routes.start_us(series, ways[key])
             if start_us is not None:
-                found[key] = 1 / start_us
-    return found
+                rate_of[key] = 1 / start_us
+    return rate_of
 
 
 def _class(series: Series, routes: Routes | None) -> LinkClass | None:
@@ -361,24 +361,24 @@ def _of_flows(
     healthy = routes.rates(flows)
     slowed: dict[Resource, list[float]] = {}
     at_once_of_device: list[tuple[Resource, float]] = []
-    every = [chosen.series[key] for key in numbers]
-    pairs = [device_pair(series) for series in every if several_at_once(series)]
+    all_series = [chosen.series[key] for key in numbers]
+    pairs = [device_pair(series) for series in all_series if several_at_once(series)]
     known = 0 < sum(healthy) < math.inf
     if known and len(pairs) == len(numbers) and all(len(pair) == 2 for pair in pairs):
         at_once_of_device = [*_of_one_device(pairs, flows, routes)]
-    for key, its in numbers.items():
+    for key, flow_numbers in numbers.items():
         series = chosen.series[key]
         # A transfer in both directions ends with the slower one.
-        gbs = min(healthy[flow] for flow in its)
+        gbs = min(healthy[flow] for flow in flow_numbers)
         passes: dict[Resource, float] = {}
-        for name in dict.fromkeys(name for flow in its for name in flows[flow]):
+        for name in dict.fromkeys(name for flow in flow_numbers for name in flows[flow]):
             if math.isinf(routes.gbs[name]):
                 passes[name] = 0.0
             elif len(flows) == 1:
                 passes[name] = math.log(routes.gbs[name] / flows[0][name] / gbs)
             else:
                 rates = slowed.setdefault(name, routes.rates(flows, name))
-                slower = min(rates[flow] for flow in its)
+                slower = min(rates[flow] for flow in flow_numbers)
                 if slower < 0.999 * gbs:
                     passes[name] = max(0.0, math.log(slower / gbs) - math.log(_SLOWED))
         small, share = routes.small(series, chosen.ways[key]), dict[Resource, float]()
@@ -445,7 +445,7 @@ def _of_device(kind: ResourceKind, device: int | None) -> Resource:
 
 
 def by_level(
-    found: Mapping[Key, Transfer], routes: Routes, references: Mapping[Hashable, float]
+    transfers: Mapping[Key, Transfer], routes: Routes, references: Mapping[Hashable, float]
 ) -> Mapping[Key, Transfer]:
     """Return transfers with slacks from measured levels, where the model states only peaks.
 
@@ -454,7 +454,7 @@ def by_level(
     :param references: the known references of groups; in other groups the best value counts.
     """
     if routes.stated:
-        return found
+        return transfers
     # The rates of one array, or of one direction.
     rates = grouped(
         (
@@ -463,25 +463,25 @@ def by_level(
             * each.series["bytes"]
             / max(1, each.series["bytes_moved"]),
         )
-        for each in found.values()
+        for each in transfers.values()
     )
     best = {alike: max(gbs) for alike, gbs in rates.items()}
     changed: dict[Key, Transfer] = {}
-    for key, its in found.items():
+    for key, transfer in transfers.items():
         beyond = 0.0
-        if its.gbs is not None and not math.isinf(its.gbs):
-            beyond = max(0.0, math.log(its.gbs / best[its.alike]))
+        if transfer.gbs is not None and not math.isinf(transfer.gbs):
+            beyond = max(0.0, math.log(transfer.gbs / best[transfer.alike]))
         loose = {
-            name: slack + (0.0 if _may_limit(name, its, routes) else beyond)
-            for name, slack in its.slack.items()
+            name: slack + (0.0 if _may_limit(name, transfer, routes) else beyond)
+            for name, slack in transfer.slack.items()
         }
         far = beyond > -math.log(_LIMITED)
-        changed[key] = replace(its, slack=loose if far else its.slack, loose=loose)
+        changed[key] = replace(transfer, slack=loose if far else transfer.slack, loose=loose)
     return changed
 
 
-def _may_limit(name: Resource, its: Transfer, routes: Routes) -> bool:
+def _may_limit(name: Resource, transfer: Transfer, routes: Routes) -> bool:
     """Whether a resource without a peak may limit a transfer; no engine limits pageable copies."""
-    if name.kind in _ENGINES and any(each.kind in _PAGEABLE for each in its.slack):
+    if name.kind in _ENGINES and any(each.kind in _PAGEABLE for each in transfer.slack):
         return False
     return math.isinf(routes.gbs.get(name, math.inf))

@@ -56,7 +56,7 @@ def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
 
     :param documents: by check.
     """
-    found = []
+    chosen = []
     for check, document in documents.items():
         largest = _largest(check, document)
         ways = {key: _way(series, document) for key, series in largest.items()}
@@ -65,8 +65,8 @@ def chosen_series(documents: Mapping[str, ResultDocument]) -> list[Chosen]:
             for key, series in largest.items()
             if ways[key].carrier is not None
         )
-        found.append(Chosen(largest, ways, [*together.values()]))
-    return found
+        chosen.append(Chosen(largest, ways, [*together.values()]))
+    return chosen
 
 
 def _way(series: Series, document: ResultDocument) -> Way:
@@ -114,7 +114,7 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
 
     Those between nodes show no component of one node.
     """
-    found: dict[Hashable, tuple[int, Series]] = {}
+    largest: dict[Hashable, tuple[int, Series]] = {}
     for index, series in enumerate(document["series"]):
         if (
             is_in_turn(series)
@@ -136,9 +136,9 @@ def _largest(check: str, document: ResultDocument) -> dict[Key, Series]:
             # Each size of small copies, whose rate depends on it.
             series["bytes"] if kind_of_series(series).startswith("small_") else None,
         )  # fmt: skip
-        if same not in found or found[same][1]["bytes"] < series["bytes"]:
-            found[same] = (index, series)
-    return {(check, index): series for index, series in found.values()}
+        if same not in largest or largest[same][1]["bytes"] < series["bytes"]:
+            largest[same] = (index, series)
+    return {(check, index): series for index, series in largest.values()}
 
 
 def is_in_turn(series: Series) -> bool:

@@ -199,7 +199,7 @@ def attribute(document: ResultDocument) -> Attribution:
         (nic["node"], ALL if nic["nic"] is None else nic["nic"]) for nic in rounds["suspects"]
     ]
     seen = {node for round_ in rounds["rounds"] for pair in round_["pairs"] for node in pair}
-    found = Attribution(
+    attribution = Attribution(
         named=(),
         nodes=len(seen),
         nics=sum(len(rounds["nodes"][node]["nics"]) for node in seen),
@@ -211,24 +211,24 @@ def attribute(document: ResultDocument) -> Attribution:
             f"{count(len(seen), 'node')} cannot show whose NIC is slow, as a rate is of both nodes "
             f"of a pair: an attribution needs {FEWEST_NODES} nodes."
         )
-        return replace(found, open=(*incomplete, why))
+        return replace(attribution, open=(*incomplete, why))
     if not apart.logs:
-        return replace(found, open=(*incomplete, "No rate was measured."))
+        return replace(attribution, open=(*incomplete, "No rate was measured."))
     suspected = {node for node, _ in suspects}
     low = {(node, other) for node, other in rounds["low_pairs"]}
     of_nics = fit(apart, suspected, low)
     of_nodes = fit(together, suspected, low)
-    found, at_fault = _with_names(found, rounds, of_nics, of_nodes)
-    found = _with_pairs(found, rounds, of_nics, apart, at_fault)
-    least = found.least or 0.0
-    sentences = [*found.open, *_low_positions(rounds, of_nics)]
+    attribution, at_fault = _with_names(attribution, rounds, of_nics, of_nodes)
+    attribution = _with_pairs(attribution, rounds, of_nics, apart, at_fault)
+    least = attribution.least or 0.0
+    sentences = [*attribution.open, *_low_positions(rounds, of_nics)]
     if least > WANTED_LOSS:
         sentences.append(
             f"Rates, or healthy NICs, differ so much that a NIC is named only from "
             f"{100 * least:.1f} % below the others on, where {100 * WANTED_LOSS:.0f} % are wanted: "
             "measure more rounds."
         )
-    return replace(found, open=(*sentences, *incomplete))
+    return replace(attribution, open=(*sentences, *incomplete))
 
 
 def _low_positions(rounds: RoundsMember, fitted: Fit) -> Iterator[str]:
@@ -247,7 +247,7 @@ def _low_positions(rounds: RoundsMember, fitted: Fit) -> Iterator[str]:
 
 
 def _with_names(
-    found: Attribution, rounds: RoundsMember, apart: Fit, together: Fit
+    attribution: Attribution, rounds: RoundsMember, apart: Fit, together: Fit
 ) -> tuple[Attribution, set[End]]:
     """Name what is low in the fits of NICs apart and of nodes with all NICs at once.
 
@@ -255,14 +255,14 @@ def _with_names(
     """
     ends = [
         (node, position)
-        for node, its in enumerate(rounds["nodes"])
-        for position in range(len(its["nics"]))
+        for node, member in enumerate(rounds["nodes"])
+        for position in range(len(member["nics"]))
     ]
     rule = _Rule(apart)
     low = rule.judged(ends)
-    confirmed = {end for end, its in low.items() if its.confirmed}
+    confirmed = {end for end, low_end in low.items() if low_end.confirmed}
     switches, of_switch = _switches(rounds, low, confirmed)
-    left = {end: its for end, its in low.items() if end not in of_switch}
+    left = {end: low_end for end, low_end in low.items() if end not in of_switch}
     named = list(_nodes(rounds, left, confirmed))
     whole = {endpoint.node for endpoint in named}
     named += [
@@ -279,20 +279,20 @@ def _with_names(
     ]
     known = {node for node, _ in at_fault}
     more = _Rule(together).judged([(node, ALL) for node in range(len(rounds["nodes"]))])
-    more = {end: its for end, its in more.items() if end[0] not in known}
-    named += [_named(rounds, end, its) for end, its in more.items() if its.confirmed]
-    at_fault |= {end for end, its in more.items() if its.confirmed}
+    more = {end: low_end for end, low_end in more.items() if end[0] not in known}
+    named += [_named(rounds, end, low_end) for end, low_end in more.items() if low_end.confirmed]
+    at_fault |= {end for end, low_end in more.items() if low_end.confirmed}
     sentences += _unconfirmed(rounds, more, at_fault)
     named.sort(key=lambda endpoint: -endpoint.loss)
-    found = replace(
-        found,
+    attribution = replace(
+        attribution,
         named=tuple(named),
         switches=tuple(switches),
         open=tuple(sentences),
         spread=apart.spread,
         least=1 - math.exp(-rule.limit(apart.typical_error)),
     )
-    return found, at_fault
+    return attribution, at_fault
 
 
 class _Rule:
@@ -349,11 +349,11 @@ def _switches(
 ) -> tuple[list[NamedSwitch], set[End]]:
     of_switch = grouped(
         ((nic["place"]["group"], nic["place"]["switch"]), (node, position))
-        for node, its in enumerate(rounds["nodes"])
-        for position, nic in enumerate(its["nics"])
+        for node, member in enumerate(rounds["nodes"])
+        for position, nic in enumerate(member["nics"])
         if nic["place"] is not None
     )
-    found: list[NamedSwitch] = []
+    switches: list[NamedSwitch] = []
     taken: set[End] = set()
     for (group, switch), ends in sorted(of_switch.items()):
         down = [end for end in ends if end in low]
@@ -365,7 +365,7 @@ def _switches(
             continue
         loss = median([low[end].loss for end in down])
         taken |= set(down)
-        found.append(
+        switches.append(
             NamedSwitch(
                 group,
                 switch,
@@ -376,15 +376,15 @@ def _switches(
                 f"median loss {_percent(loss)}; it is reported instead of its NICs.",
             )
         )
-    return found, taken
+    return switches, taken
 
 
 def _nodes(
     rounds: RoundsMember, low: Mapping[End, _Low], confirmed: set[End]
 ) -> Iterator[FaultyEndpoint]:
     """Yield the nodes of which all NICs are low, at least half of them by themselves."""
-    for node, its in enumerate(rounds["nodes"]):
-        ends = [(node, position) for position in range(len(its["nics"]))]
+    for node, member in enumerate(rounds["nodes"]):
+        ends = [(node, position) for position in range(len(member["nics"]))]
         sure = [end for end in ends if end in confirmed]
         if len(ends) < 2 or any(end not in low for end in ends) or 2 * len(sure) < len(ends):
             continue
@@ -396,9 +396,9 @@ def _nodes(
         error = max(effect.error for effect in effects)
         partners = min(effect.partners for effect in effects)
         yield FaultyEndpoint(
-            its["node"], None, loss, *_interval(loss, error),
+            member["node"], None, loss, *_interval(loss, error),
             max(low[end].score for end in sure), partners, _WORDS.get(ways, "both"),
-            f"{its['node']}: all of its {len(ends)} NICs are low, median loss {_percent(loss)}, "
+            f"{member['node']}: all of its {len(ends)} NICs are low, median loss {_percent(loss)}, "
             f"over {count(partners, 'partner')}, {_again(effects)} of them proven.",
         )  # fmt: skip
 
@@ -432,13 +432,13 @@ def _unconfirmed(
     rounds: RoundsMember, low: Mapping[End, _Low], at_fault: set[End]
 ) -> Iterator[str]:
     """Yield what is low enough for a name and was not seen again."""
-    for end, its in low.items():
-        if its.confirmed or end in at_fault or not its.named:
+    for end, low_end in low.items():
+        if low_end.confirmed or end in at_fault or not low_end.named:
             continue
-        effect = its.effect
-        of = "with all its NICs at once" if end[1] == ALL else "with its partners"
-        what = f"{end_name(rounds, end)} is {_percent(its.loss)} low {of}"
-        if its.far:
+        effect = low_end.effect
+        when = "with all its NICs at once" if end[1] == ALL else "with its partners"
+        what = f"{end_name(rounds, end)} is {_percent(low_end.loss)} low {when}"
+        if low_end.far:
             yield (
                 f"{what}, and is far from most of them, as few other nodes are: NIC and distance "
                 "cannot be told apart, and it is not named."
@@ -501,7 +501,7 @@ def _with_pairs(
         if rest < -limit
     )
     groups = _groups(rounds, fitted, samples, [pair for _, pair in meetings])
-    found: list[LowPair] = []
+    low_pairs: list[LowPair] = []
     once = not_again = 0
     nodes_at_fault = {node for node, _ in at_fault}
     for pair, rests in sorted(low.items()):
@@ -514,9 +514,9 @@ def _with_pairs(
         elif times_low < times[pair]:
             once += 1
         else:
-            found.append(_low_pair(rounds, pair, times_low, rests))
-    found.sort(key=lambda low_pair: -low_pair.loss)
-    sentences = first_of([low_pair.sentence for low_pair in found], what=" pairs like them")
+            low_pairs.append(_low_pair(rounds, pair, times_low, rests))
+    low_pairs.sort(key=lambda low_pair: -low_pair.loss)
+    sentences = first_of([low_pair.sentence for low_pair in low_pairs], what=" pairs like them")
     notes = []
     if once:
         notes.append(
@@ -529,7 +529,7 @@ def _with_pairs(
         )
     return replace(
         attribution,
-        pairs=tuple(found),
+        pairs=tuple(low_pairs),
         open=(*attribution.open, *groups.values(), *sentences),
         notes=tuple(notes),
     )
@@ -542,21 +542,21 @@ def _low_pair(
 
     :param rests: by round and NIC position what their rates lack.
     """
-    one, other = (rounds["nodes"][node]["node"] for node in pair)
+    first, other = (rounds["nodes"][node]["node"] for node in pair)
     which = sorted({position for _, position, _ in rests})
     nics = tuple(nic_name(rounds, (pair[0], position)) for position in which)
     loss = 1 - math.exp(median([rest for _, _, rest in rests]))
     return LowPair(
-        (one, other), nics, loss, times,
-        f"{one} and {other} are {100 * loss:.1f} % lower with each other than with others, by "
+        (first, other), nics, loss, times,
+        f"{first} and {other} are {100 * loss:.1f} % lower with each other than with others, by "
         f"{listed(nics, 4)}, in each of {count(times, 'round')}: what is between them "
         "is slow, and neither node is named for it.",
     )  # fmt: skip
 
 
-def _group_pair(rounds: RoundsMember, one: int, other: int) -> tuple[str, str] | None:
+def _group_pair(rounds: RoundsMember, first: int, other: int) -> tuple[str, str] | None:
     """Return the groups of two nodes, by their first NICs; ``None`` within one group."""
-    places = [rounds["nodes"][node]["nics"][0]["place"] for node in (one, other)]
+    places = [rounds["nodes"][node]["nics"][0]["place"] for node in (first, other)]
     groups = sorted({place["group"] for place in places if place is not None})
     return (groups[0], groups[1]) if len(groups) == 2 else None
 
@@ -573,20 +573,20 @@ def _groups(
         (_group_pair(rounds, *met[meeting]), median(rests)) for meeting, rests in of_meeting.items()
     )
     middles = {
-        groups: its
-        for groups, its in by_groups.items()
-        if groups is not None and len(its) >= _FEWEST_OF_GROUPS
+        groups: logs
+        for groups, logs in by_groups.items()
+        if groups is not None and len(logs) >= _FEWEST_OF_GROUPS
     }
     far = quantile(len(middles), len(fitted.rests), FALSE)
-    found = {}
-    for groups, its in sorted(middles.items()):
+    sentences = {}
+    for groups, logs in sorted(middles.items()):
         # Rates of one pair of nodes at the same time share links: they count as one value.
-        error = MEDIAN_WIDER * fitted.noise / math.sqrt(len(its))
-        middle = median(its)
+        error = MEDIAN_WIDER * fitted.noise / math.sqrt(len(logs))
+        middle = median(logs)
         if middle < -max(-math.log(1 - _LEAST_OF_GROUPS), far * error):
-            found[groups] = (
+            sentences[groups] = (
                 f"Groups {groups[0]} and {groups[1]}: rates between them are "
                 f"{100 * (1 - math.exp(middle)):.1f} % lower than their NICs have elsewhere, over "
-                f"{count(len(its), 'pair')} of nodes; no node is named for it."
+                f"{count(len(logs), 'pair')} of nodes; no node is named for it."
             )
-    return found
+    return sentences

@@ -82,12 +82,12 @@ def samples_of(rounds: RoundsMember, elsewhere: Container[End] = ()) -> tuple[Sa
     for number, round_ in enumerate(rounds["rounds"]):
         phase = round_["phase"]
         columns = (round_["out"], round_["back"], round_["together_out"], round_["together_back"])
-        for (one, other), *rates in zip(round_["pairs"], *columns, strict=True):
-            first_one, first_other = first[one], first[other]
+        for (first_node, other), *rates in zip(round_["pairs"], *columns, strict=True):
+            first_one, first_other = first[first_node], first[other]
             farthest = 0
             left_out = False
-            its = zip(*rates[:2], places[one], places[other], strict=False)
-            for k, (out, back, near, far) in enumerate(its):
+            rates_of_nics = zip(*rates[:2], places[first_node], places[other], strict=False)
+            for k, (out, back, near, far) in enumerate(rates_of_nics):
                 if near is None or far is None:
                     distance = _UNKNOWN
                 elif near["group"] != far["group"]:
@@ -95,7 +95,7 @@ def samples_of(rounds: RoundsMember, elsewhere: Container[End] = ()) -> tuple[Sa
                 else:
                     distance = _SAME_SWITCH if near["switch"] == far["switch"] else _SAME_GROUP
                 farthest = max(farthest, distance)
-                if (one, k) in elsewhere or (other, k) in elsewhere:
+                if (first_node, k) in elsewhere or (other, k) in elsewhere:
                     left_out = True
                     continue
                 group, lot = k * _DISTANCES + distance, number * _DISTANCES + distance
@@ -105,7 +105,7 @@ def samples_of(rounds: RoundsMember, elsewhere: Container[End] = ()) -> tuple[Sa
                     _add(apart, first_other + k, first_one + k, group, lot, phase, meeting, back)
             lot = number * _DISTANCES + farthest
             for at_once, sender, receiver in zip(
-                rates[2:], (one, other), (other, one), strict=True
+                rates[2:], (first_node, other), (other, first_node), strict=True
             ):
                 if at_once and all(at_once) and not left_out:
                     whole = sum(rate for rate in at_once if rate)
@@ -192,11 +192,11 @@ def _far(samples: Samples, joined: Container[int]) -> frozenset[int]:
     rates = zip(samples.senders, samples.receivers, samples.groups, strict=True)
     met = grouped((end, group) for *ends, group in rates for end in ends)
     usual = {
-        end: min((-number, group) for group, number in Counter(its).items())[1]
-        for end, its in met.items()
+        end: min((-number, group) for group, number in Counter(groups).items())[1]
+        for end, groups in met.items()
     }
     of_position = grouped((group // _DISTANCES, group) for group in usual.values())
-    of_most = {Counter(its).most_common(1)[0][0] for its in of_position.values()}
+    of_most = {Counter(groups).most_common(1)[0][0] for groups in of_position.values()}
     return frozenset(
         end for end, group in usual.items() if group in joined and group not in of_most
     )
@@ -211,13 +211,13 @@ def low_positions(classes: Mapping[int, float], least: float) -> list[tuple[int,
     of_distance = grouped(
         (group % _DISTANCES, (group // _DISTANCES, log)) for group, log in classes.items()
     )
-    found: dict[int, float] = {}
-    for its in of_distance.values():
-        middle = median([log for _, log in its])
-        for position, log in its:
+    low: dict[int, float] = {}
+    for logs in of_distance.values():
+        middle = median([log for _, log in logs])
+        for position, log in logs:
             if log - middle < -least:
-                found[position] = min(log - middle, found.get(position, 0.0))
-    return sorted(found.items())
+                low[position] = min(log - middle, low.get(position, 0.0))
+    return sorted(low.items())
 
 
 #: An estimate of own noise from n values counts once it is so many of its errors above all others'.
@@ -325,13 +325,13 @@ def _used(samples: Samples, suspected: Container[int]) -> tuple[list[bool], list
     for sender, receiver, phase, meeting in zip(
         samples.senders, samples.receivers, samples.phases, samples.meetings, strict=True
     ):
-        one, other = ends[sender][0], ends[receiver][0]
-        its = counts.get(meeting)
-        if its is None:
-            key = (phase, min(one, other), max(one, other))
-            its = counts[meeting] = first.setdefault(key, meeting) == meeting
-        used[SENDING].append(its and (phase == 1 or one in suspected))
-        used[RECEIVING].append(its and (phase == 1 or other in suspected))
+        node, other = ends[sender][0], ends[receiver][0]
+        counts_here = counts.get(meeting)
+        if counts_here is None:
+            key = (phase, min(node, other), max(node, other))
+            counts_here = counts[meeting] = first.setdefault(key, meeting) == meeting
+        used[SENDING].append(counts_here and (phase == 1 or node in suspected))
+        used[RECEIVING].append(counts_here and (phase == 1 or other in suspected))
     return used
 
 
@@ -366,10 +366,10 @@ def _polished(
         for way in (SENDING, RECEIVING):
             others = scores[1 - way]
             scores[way] = [
-                median([y - others[partner] for y, partner in zip(its, with_, strict=True)])
-                if its
+                median([y - others[partner] for y, partner in zip(of_end, with_, strict=True)])
+                if of_end
                 else 0.0
-                for its, with_ in zip(values[way], partners[way], strict=True)
+                for of_end, with_ in zip(values[way], partners[way], strict=True)
             ]
             _centre(scores[way], values[way], positions)
     return scores
@@ -408,8 +408,8 @@ def _of_rounds(
     """Return the logarithms less the medians of distance and round."""
 
     def chosen(sender: int, receiver: int) -> bool:
-        one, other = sorted((samples.ends[sender][0], samples.ends[receiver][0]))
-        return one in suspected or other in suspected or (one, other) in low_pairs
+        node, other = sorted((samples.ends[sender][0], samples.ends[receiver][0]))
+        return node in suspected or other in suspected or (node, other) in low_pairs
 
     of_lot = grouped(
         (lot, log)
@@ -423,7 +423,7 @@ def _of_rounds(
         )
         if lot >= 0 and not (phase == 2 and chosen(sender, receiver))
     )
-    shift = {lot: median(its) for lot, its in of_lot.items()}
+    shift = {lot: median(values_of_lot) for lot, values_of_lot in of_lot.items()}
     return [log - shift.get(lot, 0.0) for lot, log in zip(samples.lots, samples.logs, strict=True)]
 
 
@@ -431,10 +431,10 @@ def _centre(scores: list[float], values: Sequence[list[float]], positions: Seque
     """Subtract from the scores the median of their position."""
     of_position = grouped(
         (position, score)
-        for score, its, position in zip(scores, values, positions, strict=True)
-        if its
+        for score, values_of_end, position in zip(scores, values, positions, strict=True)
+        if values_of_end
     )
-    middle = {position: median(its) for position, its in of_position.items()}
+    middle = {position: median(values_of_end) for position, values_of_end in of_position.items()}
     for end, position in enumerate(positions):
         if values[end]:
             scores[end] -= middle[position]
@@ -470,10 +470,10 @@ def _effect(
     noise: float,
 ) -> Effect:
     others, score = scores[1 - way], scores[way][end]
-    its, with_ = values[way][end], partners[way][end]
-    count = len(its)
+    values_of_end, with_ = values[way][end], partners[way][end]
+    count = len(values_of_end)
     own_noise = robust_deviation(
-        [y - others[partner] - score for y, partner in zip(its, with_, strict=True)]
+        [y - others[partner] - score for y, partner in zip(values_of_end, with_, strict=True)]
     )
     own_noise *= math.sqrt(count / max(1, count - 1))
     # The standard error of a standard deviation from the median absolute deviation.
@@ -512,28 +512,31 @@ def elsewhere_of(document: ResultDocument, rounds: RoundsMember) -> dict[End, st
     }
     # What cannot be told has a note in the document, and is compared with nothing.
     ways = Counter(
-        (its["transport"], its["provider"])
-        for its in used.values()
-        if its and its["transport"] and its["provider"]
+        (network["transport"], network["provider"])
+        for network in used.values()
+        if network and network["transport"] and network["provider"]
     )
     if not ways:
         return {}
     transport, provider = ways.most_common(1)[0][0]
-    return {
-        (index, position): (
-            f"Messages of rank {node['ranks'][position]} of {node['node']} left it by {_way(its)}, "
-            "unlike those of most ranks: its rates are left out."
-        )
-        for (index, position), its in used.items()
-        if its is not None and its["transport"] is not None
-        if its["transport"] != transport or its["provider"] not in (provider, None)
-        for node in [rounds["nodes"][index]]
-    }
+    elsewhere = {}
+    for (index, position), network in used.items():
+        if network is None or network["transport"] is None:
+            continue
+        if network["transport"] != transport or network["provider"] not in (provider, None):
+            node = rounds["nodes"][index]
+            elsewhere[index, position] = (
+                f"Messages of rank {node['ranks'][position]} of {node['node']} left it by "
+                f"{_way(network)}, unlike those of most ranks: its rates are left out."
+            )
+    return elsewhere
 
 
-def _way(its: RankNetwork) -> str:
-    by = listed(str(word) for word in (its["transport"], its["provider"]) if word is not None)
-    names = enumerated(nic["name"] for nic in its["nics"])
+def _way(network: RankNetwork) -> str:
+    by = listed(
+        str(word) for word in (network["transport"], network["provider"]) if word is not None
+    )
+    names = enumerated(nic["name"] for nic in network["nics"])
     return f"{by} ({names})" if names else by
 
 
@@ -564,13 +567,15 @@ def _without_rate(
     rounds: RoundsMember, apart: Samples, together: Samples, elsewhere: Container[End]
 ) -> Iterator[str]:
     """Yield what met others and has no rate of a direction, or none of all NICs at once."""
-    sent, received = ({apart.ends[end] for end in its} for its in (apart.senders, apart.receivers))
+    sent, received = (
+        {apart.ends[end] for end in ends} for ends in (apart.senders, apart.receivers)
+    )
     at_once = {together.ends[end][0] for end in (*together.senders, *together.receivers)}
     any_at_once = any(
-        any(its["together_out"]) or any(its["together_back"]) for its in rounds["rounds"]
+        any(round_["together_out"]) or any(round_["together_back"]) for round_ in rounds["rounds"]
     )
     for index in sorted(
-        {node for its in rounds["rounds"] for pair in its["pairs"] for node in pair}
+        {node for round_ in rounds["rounds"] for pair in round_["pairs"] for node in pair}
     ):
         node = rounds["nodes"][index]
         ends = [

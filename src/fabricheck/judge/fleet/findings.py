@@ -83,8 +83,8 @@ class PartitionChanges:
 
     def judged(self, judgement: str) -> list[Changed]:
         """Return the metrics of one judgement, the greatest change first."""
-        found = [metric for metric in self.metrics if metric.decision.judgement == judgement]
-        return sorted(found, key=lambda metric: -abs(math.log(metric.decision.ratio or 1.0)))
+        judged = [metric for metric in self.metrics if metric.decision.judgement == judgement]
+        return sorted(judged, key=lambda metric: -abs(math.log(metric.decision.ratio or 1.0)))
 
 
 @dataclass(frozen=True)
@@ -221,8 +221,11 @@ def _diagnosed(
 
     :param results: None where all names are tables, which have no documents.
     """
-    for found in judged:
-        part, nodes = found.partition, [outlier.node for outlier in found.outliers[:MOST_DIAGNOSED]]
+    for of_partition in judged:
+        part, nodes = (
+            of_partition.partition,
+            [outlier.node for outlier in of_partition.outliers[:MOST_DIAGNOSED]],
+        )
         wanted = {session for node in nodes for session in sessions.get(node, ())}
         sources = (
             [source for source in results.sources if (source.name, str(source.results)) in wanted]
@@ -238,10 +241,10 @@ def _diagnosed(
             if verdict.kind == part.clock and part.where in verdict.partitions
         }
         yield replace(
-            found,
+            of_partition,
             outliers=tuple(
                 replace(outlier, diagnosis=diagnoses.get(outlier.node))
-                for outlier in found.outliers
+                for outlier in of_partition.outliers
             ),
         )
 
@@ -328,10 +331,17 @@ def _estimate(metric: Metric, values: pl.Series, clock: str) -> Estimate:
     floor = SIMULATED_FLOOR if simulated else FLOORS[metric.noise]
     exact = metric.unit == "count"
     unit = metric.unit if exact or metric.unit in rule.FLOORS else "GB/s"
-    of: Clock = "simulated" if simulated else "measured"
+    how: Clock = "simulated" if simulated else "measured"
     interval = statistics.median_interval(samples, ONE_IN)
     return Estimate(
-        _median(values), unit, len(samples), interval, of, samples=samples, exact=exact, floor=floor
+        _median(values),
+        unit,
+        len(samples),
+        interval,
+        how,
+        samples=samples,
+        exact=exact,
+        floor=floor,
     )
 
 
@@ -340,22 +350,22 @@ def _median(values: pl.Series) -> float:
     return middle if isinstance(middle, float) else math.nan
 
 
-def _fallen(found: PartitionOutliers) -> PartitionOutliers:
+def _fallen(judged: PartitionOutliers) -> PartitionOutliers:
     """Return the same with groups only where the values of the slow group fell themselves."""
     distributions = []
-    for distribution in found.distributions:
+    for distribution in judged.distributions:
         if distribution.groups is not None:
-            ratios = found.partition.values.to_series(distribution.number)
+            ratios = judged.partition.values.to_series(distribution.number)
             middle = ratios.gather(list(distribution.groups.slow)).median()
             assert isinstance(middle, float)
             fell = middle - 1 if distribution.metric.lower_is_better else 1 - middle
             if fell <= FLOORS[distribution.metric.noise]:
                 distribution = replace(distribution, groups=None)
         distributions.append(distribution)
-    return replace(found, distributions=tuple(distributions))
+    return replace(judged, distributions=tuple(distributions))
 
 
-def _beyond_floors(found: PartitionOutliers) -> tuple[Outlier, ...]:
+def _beyond_floors(judged: PartitionOutliers) -> tuple[Outlier, ...]:
     """Return the nodes with a change beyond the floor of its kind, without the smaller ones."""
     beyond = (
         replace(
@@ -367,23 +377,23 @@ def _beyond_floors(found: PartitionOutliers) -> tuple[Outlier, ...]:
             ),
             implausible=(),
         )
-        for outlier in found.outliers
+        for outlier in judged.outliers
     )
     return tuple(outlier for outlier in beyond if outlier.values)
 
 
 def _facts(before: Fleet, after: Fleet) -> Iterator[Fact]:
     """Yield the facts whose values are not as before."""
-    one, other = (
+    first, other = (
         each.facts.group_by("fact", "node").agg(pl.col("value").sort().str.join(", "))
         for each in (before, after)
     )
-    both = one.join(other, on=["fact", "node"], suffix="_after")
+    both = first.join(other, on=["fact", "node"], suffix="_after")
     moved = both.filter(pl.col("value") != pl.col("value_after"))
     for fact in dict.fromkeys((*before.facts["fact"], *after.facts["fact"])):
         earlier, later = (
             dict(each.filter(pl.col("fact") == fact)["value"].value_counts(sort=True).iter_rows())
-            for each in (one, other)
+            for each in (first, other)
         )
         nodes = moved.filter(pl.col("fact") == fact)["node"].to_list()
         if earlier and later and (nodes or earlier.keys() != later.keys()):
@@ -395,24 +405,24 @@ def _checks(before: Fleet, after: Fleet) -> Iterator[ChangedCheck]:
     result = pl.col("result").cast(pl.String)
     ran = pl.col("check").is_not_null(), result.is_not_null(), ~result.is_in(list(SKIPPED))
     good = result.is_in(list(PASSED)).all().alias("good")
-    one, other = (
+    first, other = (
         fleet.rows.filter(*ran).group_by(pl.col("check", "node").cast(pl.String)).agg(good)
         for fleet in (before, after)
     )
-    both = one.join(other, on=["check", "node"], suffix="_after")
+    both = first.join(other, on=["check", "node"], suffix="_after")
     changed = both.filter(pl.col("good") != pl.col("good_after")).sort("check", "node")
     for (check,), nodes in changed.group_by("check", maintain_order=True):
         worse, better = (nodes.filter(pl.col("good") == was)["node"] for was in (True, False))
         yield ChangedCheck(str(check), tuple(worse), tuple(better))
 
 
-def as_json(found: Findings) -> dict[str, Any]:
+def as_json(findings: Findings) -> dict[str, Any]:
     """Return the findings as what JSON shows: each record as it is."""
-    changes = found.changes
+    changes = findings.changes
     return {
         "form": "fabricheck-fleet-2",
-        "fleet": found.fleet.title,
-        "exit_code": found.exit_code,
+        "fleet": findings.fleet.title,
+        "exit_code": findings.exit_code,
         "partitions": [
             {
                 "partition": partition.partition.where,
@@ -423,13 +433,13 @@ def as_json(found: Findings) -> dict[str, Any]:
                 "outliers": partition.outliers,
                 "missing_metrics": partition.missing_metrics,
             }
-            for partition in found.partitions
+            for partition in findings.partitions
         ],
-        "groups": found.groups,
-        "sessions": found.sessions,
-        "lost": found.fleet.lost,
-        "lost_networks": found.fleet.lost_networks,
-        "problems": found.fleet.problems,
+        "groups": findings.groups,
+        "sessions": findings.sessions,
+        "lost": findings.fleet.lost,
+        "lost_networks": findings.fleet.lost_networks,
+        "problems": findings.fleet.problems,
         "changes": None
         if changes is None
         else {

@@ -232,8 +232,8 @@ def _measured(
     slow, groups = _groups(metric, good, usable)
     center: pl.Series | float = middle
     if groups is not None:
-        one, other = (_float(good.filter(each).median()) for each in (slow, ~slow))
-        center = pl.select(pl.when(slow).then(one).otherwise(other)).to_series()
+        of_slow, other = (_float(good.filter(each).median()) for each in (slow, ~slow))
+        center = pl.select(pl.when(slow).then(of_slow).otherwise(other)).to_series()
     better = center / good if metric.lower_is_better else good / center
     wrong |= (better > BELIEVED).fill_null(False)
     fractions = good / center - 1 if metric.lower_is_better else 1 - good / center
@@ -248,8 +248,8 @@ def _measured(
     if RARE * count < LEAST_RARE:  # so few do not show how far a healthy node can be
         limit = max(limit, judging.FLOORS[metric.noise])
     implausible = tuple(wrong.arg_true())
-    found = Distribution(metric, number, count, middle, spread, limit, groups, implausible)
-    return found, fractions
+    distribution = Distribution(metric, number, count, middle, spread, limit, groups, implausible)
+    return distribution, fractions
 
 
 def limit_of(distances: pl.Series, tests: int) -> float:
@@ -294,8 +294,8 @@ def _groups(
     if len(ordered) < FEWEST_OF_GROUPS or _near(ordered, FLOORS[unit]):
         return none, None
     # One absurd value would hide all others in the sums of split.
-    kept = ordered.filter(ordered <= ABSURD * _float(ordered.median()))
-    points = kept.gather_every(max(1, len(kept) // POINTS)).to_list()
+    plausible = ordered.filter(ordered <= ABSURD * _float(ordered.median()))
+    points = plausible.gather_every(max(1, len(plausible) // POINTS)).to_list()
     least = max(LEAST_RARE, math.ceil(RARE * len(points)))
     two = split(points, unit, least)
     if two is None:
@@ -304,8 +304,8 @@ def _groups(
     slow = values > border if metric.lower_is_better else values < border
     fast = (~slow).fill_null(False)
     slow = slow.fill_null(False)
-    one, other = _float(values.filter(slow).median()), _float(values.filter(fast).median())
-    apart = one / other - 1 if metric.lower_is_better else 1 - one / other
+    of_slow, other = _float(values.filter(slow).median()), _float(values.filter(fast).median())
+    apart = of_slow / other - 1 if metric.lower_is_better else 1 - of_slow / other
     return slow, Groups(tuple(slow.arg_true()), tuple(fast.arg_true()), apart)
 
 
@@ -323,14 +323,14 @@ def _scores(in_limits: pl.DataFrame, tests: int) -> list[Score]:
     rows = pl.concat_arr(pl.all().clip(-MOST_OF_ONE, MOST_OF_ONE)).alias("row")
     in_order = pl.col("row").arr.sort(descending=True, nulls_last=True)
     farthest = in_limits.select(rows).select(in_order.arr.to_struct()).unnest("row")
-    found = []
+    scores = []
     for count in dict.fromkeys((*(2**power for power in range(metrics.bit_length())), metrics)):
         if count <= metrics:
             average = farthest.select(pl.mean_horizontal(farthest.columns[:count])).to_series()
             limit = limit_of(average.drop_nulls().sort(descending=True), tests)
             # All together are at least what one value alone has at the limit of its metric.
-            found.append(Score(count, average, min(max(limit, 1 / count), 1.0)))
-    return found
+            scores.append(Score(count, average, min(max(limit, 1 / count), 1.0)))
+    return scores
 
 
 def _outliers(
@@ -353,7 +353,7 @@ def _outliers(
         number = partition.values[node, at]
         return OutlyingValue(distribution.metric, number, distribution.median, far, limits)
 
-    found = []
+    outliers = []
     beyond_one = {node for score in scores for node in (score.values > score.limit).arg_true()}
     for node in beyond_one | wrong.keys():
         beyond, count = max(
@@ -370,16 +370,18 @@ def _outliers(
         )
         implausible = tuple(value(node, at, math.inf) for at in wrong.get(node, ()))
         if outlying or implausible:
-            found.append(Outlier(partition.nodes[node], beyond, outlying, implausible))
-    return sorted(found, key=lambda outlier: (-len(outlier.values), -outlier.score, outlier.node))
+            outliers.append(Outlier(partition.nodes[node], beyond, outlying, implausible))
+    return sorted(
+        outliers, key=lambda outlier: (-len(outlier.values), -outlier.score, outlier.node)
+    )
 
 
-def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
+def groups_of(outliers: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
     """Yield the groups of nodes of a partition, one for all metrics that have the same ones."""
     same: list[list[tuple[Groups, Metric]]] = []
     grouped = [
         (distribution.groups, distribution.metric)
-        for distribution in found.distributions
+        for distribution in outliers.distributions
         if distribution.groups is not None
     ]
     for groups, metric in sorted(grouped, key=lambda item: -item[0].apart):
@@ -393,7 +395,7 @@ def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
     for members in same:
         first_groups, _ = members[0]
         slow, fast = (
-            tuple(found.partition.nodes[at] for at in numbers)
+            tuple(outliers.partition.nodes[at] for at in numbers)
             for numbers in (first_groups.slow, first_groups.fast)
         )
         metrics = tuple(metric for _, metric in members)
@@ -401,30 +403,30 @@ def groups_of(found: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]:
         many = len(slow) >= LEAST_PART_OF_A_MODE * nodes
         counts = many or len({metric.check for metric in metrics}) > 1
         yield NodeGroups(
-            found.partition.title, first_groups.kind, first_groups.apart, metrics, slow, nodes,
+            outliers.partition.title, first_groups.kind, first_groups.apart, metrics, slow, nodes,
             counts, _alike(fleet, slow, fast) if counts else None,
         )  # fmt: skip
 
 
 def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str | None:
     """Return a fact that the slow nodes have and the fast ones have not."""
-    of = (pl.col("node").is_in(list(nodes)).sum() for nodes in (slow, fast))
+    sums = (pl.col("node").is_in(list(nodes)).sum() for nodes in (slow, fast))
     counts = fleet.facts.group_by("fact", "value", maintain_order=True).agg(
-        **dict(zip(("slow", "fast"), of, strict=True))
+        **dict(zip(("slow", "fast"), sums, strict=True))
     )
-    found = counts.filter(pl.col("slow") == len(slow), pl.col("fast") == 0)
-    return f"{found['fact'][0]} {found['value'][0]}" if len(found) else None
+    shared = counts.filter(pl.col("slow") == len(slow), pl.col("fast") == 0)
+    return f"{shared['fact'][0]} {shared['value'][0]}" if len(shared) else None
 
 
 def _missing_metrics(partition: Partition) -> dict[str, tuple[Metric, ...]]:
     """Return by node the metrics that nine in ten nodes have and it has not."""
-    found = grouped(
+    missing = grouped(
         (partition.nodes[node], metric)
         for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True)
         if column.null_count() <= TENTH * len(column)
         for node in column.is_null().arg_true()
     )
-    return {node: tuple(found[node]) for node in sorted(found, key=nodelists.natural)}
+    return {node: tuple(missing[node]) for node in sorted(missing, key=nodelists.natural)}
 
 
 def _float(value: object) -> float:

@@ -189,8 +189,8 @@ class Fleet:
             .then(pl.col("value").str.split(", "))
             .otherwise(pl.concat_list("value"))
         )
-        found = words.with_columns(value=values, fact=pl.col("fact").replace(_FACTS))
-        return found.explode("value", empty_as_null=True).unique().sort("fact", "node", "value")
+        facts = words.with_columns(value=values, fact=pl.col("fact").replace(_FACTS))
+        return facts.explode("value", empty_as_null=True).unique().sort("fact", "node", "value")
 
     def sessions(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
         """Return by node its sessions, each with its file or folder."""
@@ -203,7 +203,7 @@ class Fleet:
         )
 
 
-def read(names: Sequence[str], every: bool = False) -> Fleet:
+def read(names: Sequence[str], all_sessions: bool = False) -> Fleet:
     """Return the fleet that names stand for.
 
     :param names: tables, folders of tables or of results folders, globs, files that list names, and
@@ -229,7 +229,7 @@ def read(names: Sequence[str], every: bool = False) -> Fleet:
     results: reading.Results | None = None
     if asked or not names:
         try:
-            results = reading.read(asked, every)
+            results = reading.read(asked, all_sessions)
             frames += _exported(results, log)
             requested = _requested(results)
         except InvalidInputError as error:
@@ -281,10 +281,10 @@ def _expanded(names: Sequence[str], seen: set[Path]) -> Iterator[str]:
         path = Path(name)
         if not path.exists() and glob.has_magic(name):
             # Unlike Path.glob it takes absolute patterns, too.
-            found = sorted(glob.glob(name), key=nodelists.natural)  # noqa: PTH207
-            if not found:
+            paths = sorted(glob.glob(name), key=nodelists.natural)  # noqa: PTH207
+            if not paths:
                 raise NotFoundError(f"No file or folder fits {name}.")
-            yield from _expanded(found, seen)
+            yield from _expanded(paths, seen)
         elif path.is_file() and _suffix(name) in _LISTS and not archive.is_archive(path):
             if path.resolve() in seen:
                 continue
@@ -361,14 +361,16 @@ def _needed(rows: pl.LazyFrame) -> list[pl.DataFrame]:
         for name in _WORDS
     ]
     renewed = pl.col("metric").cast(pl.String).replace(dict(RENAMED))
-    found = (
+    selected = (
         rows.with_columns(renewed)
         .filter(pl.col("kind").cast(pl.String).is_in(_KINDS))
         .select(*words, pl.col("value").cast(pl.Float64, strict=False), ORIGIN)
         .with_columns(node=pl.coalesce("node", "hostname"))
     )
-    values = found.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
-    about = found.select("kind", "node", "check", "session_id", "result", ORIGIN, *_FACTS).unique()
+    values = selected.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
+    about = selected.select(
+        "kind", "node", "check", "session_id", "result", ORIGIN, *_FACTS
+    ).unique()
     return pl.collect_all(
         [values.select(*_KEY, "node", "noise", "value"), about], engine="streaming"
     )

@@ -28,13 +28,13 @@ _MOST_VARIABLES = 8
 def missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:
     """Yield a sentence for each kind of device whose product is unknown, and so its limits."""
     has_peak = node is not None and node.devices[0].memory_peak_gbs is not None
-    found = {
+    sentences = {
         products.missing_limits(device, has_peak): None
         for document in documents
         if grounds.has_gpus(document) and has_runtime(document)
         for device in document["devices"]
     }
-    yield from filter(None, found)
+    yield from filter(None, sentences)
 
 
 def settings(attempts: Sequence[Attempt]) -> Iterator[str]:
@@ -63,10 +63,10 @@ def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
         if attempt.document is not None and "state" in attempt.document
     ]
     checks = {attempt.check for attempt in known}
-    found = grouped(
+    groups = grouped(
         (cause.key, (attempt.check, cause)) for attempt in known for cause in attempt.caveats
     )
-    for alike in found.values():
+    for alike in groups.values():
         names = list(dict.fromkeys(check for check, _ in alike))
         where = listed(names, _MOST_CHECKS)
         if len(names) > 1:

@@ -143,10 +143,10 @@ class Attempt:
         if other is not None:
             # What it measured is of other devices than its limits: only evidence counts.
             yield other
-            by_program = [found for found in by_program if found.rule.evidence is not None]
+            by_program = [each for each in by_program if each.rule.evidence is not None]
         elif case and (case.result == ABORTED or case.failure == "ended-by-scheduler"):
             # The output of a program that was stopped with its job adds nothing.
-            by_program = [found for found in by_program if found.rule.name != "ended"]
+            by_program = [each for each in by_program if each.rule.name != "ended"]
         yield from by_program
         if self.document is not None:
             yield from self._of_counters(self.document)
@@ -169,12 +169,12 @@ class Attempt:
             yield self._say("memory-errors", sentence_of(errors))
         for errors in state.link_errors(document):
             if errors.weighs == "uncorrected":
-                found = self._say("link-errors", sentence_of(errors))
-                yield replace(found, causes=frozenset([errors.key]))
+                growth = self._say("link-errors", sentence_of(errors))
+                yield replace(growth, causes=frozenset([errors.key]))
         for narrow in state.narrow_pcie(document):
             if narrow.both_ends:
-                found = self._say("pcie-lanes", sentence_of(narrow))
-                yield replace(found, causes=frozenset([narrow.key]))
+                growth = self._say("pcie-lanes", sentence_of(narrow))
+                yield replace(growth, causes=frozenset([narrow.key]))
         for logged in state.logged(document):
             rule = "device-error" if logged.kind == "hardware" else "log-line"
             yield self._say(rule, sentence_of(logged))
@@ -217,14 +217,14 @@ class Attempt:
         return finding(rules[why.kind], why.sentence)
 
     def _say(self, rule: str, because: str, metric: str | None = None) -> Finding:
-        found = finding(rule, because, self.check, metric)
+        result = finding(rule, because, self.check, metric)
         crashed = self.case is not None and self.case.exit_code in CRASHES
         alone = self.document is None or not state.disturbances(self.document)
         isolates = rule in ISOLATING and (rule != "ended" or crashed) and alone
-        return replace(found, isolates=isolates)
+        return replace(result, isolates=isolates)
 
-    def _differs(self, rule: str, found: Difference, metric: str | None = None) -> Finding:
-        return replace(self._say(rule, found["sentence"], metric), place=place_of(found))
+    def _differs(self, rule: str, difference: Difference, metric: str | None = None) -> Finding:
+        return replace(self._say(rule, difference["sentence"], metric), place=place_of(difference))
 
     def _measured(
         self,
@@ -272,24 +272,24 @@ class Attempt:
         devices = None
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
-        found = self._measured("reference", self._statement(metric), name, devices)
+        miss = self._measured("reference", self._statement(metric), name, devices)
         watched = self.document is not None and (
             state.shows_others(self.document) or self.document["clock"] == "simulated"
         )
         percent = metric.value if metric.reduce == "peers" and watched else None
         far = percent is not None and percent <= FAR_BEHIND_PEERS
-        found = replace(found, devices=frozenset(devices or ()), far_behind_peers=far)
-        if found.rule.name != "reference" or not series or metric.value is None:
-            return found
+        miss = replace(miss, devices=frozenset(devices or ()), far_behind_peers=far)
+        if miss.rule.name != "reference" or not series or metric.value is None:
+            return miss
         if metric.noise in _BY_HOST and self.cores is not None and self.cores.few:
             return self._say("setting", f"{self._statement(metric)} {self.cores.sentence}", name)
         if (metric.least, metric.most) == (None, None) or (
             self.document is not None and state.slowdowns(self.document, devices)
         ):
-            return found
+            return miss
         reached, samples = metric_records.reached(series, metric.value, metric.least, metric.most)
         if not metric_records.is_at_times(reached, samples):
-            return found
+            return miss
         often = f"; {reached} of {samples} samples reached it"
         return self._say("at-times", self._statement(metric, often), name)
 
@@ -488,19 +488,19 @@ def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) 
     for number, attempt in enumerate(attempts):
         for worst in _worst(attempt):
             limited = worst.rule.name in _OF_LIMITS and attempt.began in others
-            found = others[attempt.began] if limited else worst
-            beside = found.rule.beside_a_pass
+            decisive = others[attempt.began] if limited else worst
+            beside = decisive.rule.beside_a_pass
             if not passed or (broken and attempt in since):
-                reasons.append(found)
+                reasons.append(decisive)
             elif beside is None and number < passed[-1]:
-                notes.append(f"An earlier attempt did not count: {found.with_check}")
+                notes.append(f"An earlier attempt did not count: {decisive.with_check}")
             elif beside == "UNSTABLE":
                 times = f"passed {len(passed)} of {len(ran)} times"
-                sentence = f"{times}; at time {ran.index(attempt) + 1}: {found.sentence}"
-                reasons.append(finding("varies", sentence, attempt.check, found.metric))
+                sentence = f"{times}; at time {ran.index(attempt) + 1}: {decisive.sentence}"
+                reasons.append(finding("varies", sentence, attempt.check, decisive.metric))
             else:
-                reasons.append(replace(found, status=beside or found.status))
-    ways = (found.way for attempt in since for found in attempt.findings if found.far_behind_peers)
+                reasons.append(replace(decisive, status=beside or decisive.status))
+    ways = (each.way for attempt in since for each in attempt.findings if each.far_behind_peers)
     times_far = Counter(ways)
     reasons = [
         replace(reason, rule=RULES["peers"])
@@ -541,7 +541,7 @@ def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
         for attempt in attempts
     )
     devices = grouped(
-        (way, frozenset().union(*each)) for found in by_attempt for way, each in found.items()
+        (way, frozenset().union(*each)) for ways in by_attempt for way, each in ways.items()
     )
     return {
         way: sum(
@@ -566,12 +566,14 @@ def outcomes(attempts: Iterable[Attempt]) -> Mapping[Key, CheckOutcome]:
     """Return by check the joint result of its attempts, all in the order of their start."""
     by_check = grouped((key(attempt), attempt) for attempt in attempts)
     others: dict[str, dict[float, Finding]] = defaultdict(dict)
-    for (where, _, _), its in by_check.items():
-        for attempt in its:
+    for (where, _, _), of_check in by_check.items():
+        for attempt in of_check:
             other = attempt.other_devices
             if other is not None and other.rule.name == "setting":
                 others[where][attempt.began] = other
-    return {check: joint_outcome(its, others[check[0]]) for check, its in by_check.items()}
+    return {
+        check: joint_outcome(of_check, others[check[0]]) for check, of_check in by_check.items()
+    }
 
 
 def why_skipped(outcome: CheckOutcome) -> str:

@@ -39,12 +39,12 @@ def of_partition(
     """
     recorded = [source.recorded[where] for source in sources if where in source.recorded]
     accepted = _accepted(where, recorded)
-    found = [
+    deviations = [
         *(_recorded(where, deviation) for each in recorded for deviation in each.deviations),
         *_left_out(where, recorded, outcomes, partial),
         *_wide_limits(where, outcomes),
     ]
-    for deviation in dict.fromkeys(found):
+    for deviation in dict.fromkeys(deviations):
         yield replace(deviation, partition=where), deviation.rule.name in accepted
 
 

@@ -40,11 +40,13 @@ def node_diagnosis(
         (where, outcome.attempts[-1]) for (where, _, _), outcome in outcomes.items()
     )
     last = (attempt for attempts in by_partition.values() for attempt in attempts)
-    if not any(found.rule.name in OF_MISSES for attempt in last for found in attempt.findings):
+    if not any(each.rule.name in OF_MISSES for attempt in last for each in attempt.findings):
         return None  # before the files of a healthy node are read
     from fabricheck.judge.diagnosis.diagnose import diagnose  # a healthy node needs none
 
-    sessions = [(where, _diagnosed_session(its)) for where, its in by_partition.items()]
+    sessions = [
+        (where, _diagnosed_session(of_partition)) for where, of_partition in by_partition.items()
+    ]
     where, most = max(sessions, key=lambda session: len(session[1].misses))
     diagnosis = diagnose(most, node_of(where, most.documents.values(), by_partition[where][0].case))
     if diagnosis is None:
@@ -69,27 +71,27 @@ def _diagnosed_session(attempts: Iterable[Attempt]) -> Session:
     """Return the data of a node's session from one attempt of each check."""
     from fabricheck.judge.diagnosis.diagnose import Session  # a healthy node needs none
 
-    found = {
+    last_of = {
         attempt.check: (attempt, attempt.document)
         for attempt in attempts
         if attempt.case and attempt.document is not None
     }
     return Session(
-        {check: document for check, (_, document) in found.items()},
-        [metric for attempt, _ in found.values() for metric in attempt.metrics.values()],
-        [miss for attempt, _ in found.values() for miss in _misses(attempt)],
+        {check: document for check, (_, document) in last_of.items()},
+        [metric for attempt, _ in last_of.values() for metric in attempt.metrics.values()],
+        [miss for attempt, _ in last_of.values() for miss in _misses(attempt)],
     )
 
 
 def _misses(attempt: Attempt) -> Iterator[Miss]:
     from fabricheck.judge.diagnosis.diagnose import Miss
 
-    for found in attempt.findings:
-        metric = attempt.metrics.get(found.metric or "")
-        if found.rule.name in ("topology", "lost"):
-            place = found.place or (frozenset(), None)
-            yield Miss(attempt.check, found.metric or "", sentence=found.sentence, place=place)
-        elif found.rule.name in OF_MISSES and metric is not None and metric.value is not None:
+    for each in attempt.findings:
+        metric = attempt.metrics.get(each.metric or "")
+        if each.rule.name in ("topology", "lost"):
+            place = each.place or (frozenset(), None)
+            yield Miss(attempt.check, each.metric or "", sentence=each.sentence, place=place)
+        elif each.rule.name in OF_MISSES and metric is not None and metric.value is not None:
             series = dict(zip(metric.decisive, metric.decisive_series, strict=True))
             yield Miss(attempt.check, metric.metric, metric, series)
 
@@ -135,5 +137,5 @@ def with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> l
         place, status = places[0] + 1, reasons[places[0]].status
     else:
         place, status = places[0], reasons[places[0]].status
-    found = replace(finding("diagnosis", diagnosis.sentence), status=status)
-    return [*reasons[:place], found, *reasons[place:]]
+    of_diagnosis = replace(finding("diagnosis", diagnosis.sentence), status=status)
+    return [*reasons[:place], of_diagnosis, *reasons[place:]]

@@ -80,9 +80,9 @@ class Judged:
 
 def runs_of(results: NodeResults) -> list[Run]:
     """Return how the checks of a node went, by check and software, in the order of the sessions."""
-    in_order = sorted(results.by_source, key=lambda its: its[1][0].began)
-    found = grouped(run for _, attempts in in_order for run in _by_software(attempts))
-    return [_run(check, software, attempts) for (check, software), attempts in found.items()]
+    in_order = sorted(results.by_source, key=lambda source: source[1][0].began)
+    runs = grouped(run for _, attempts in in_order for run in _by_software(attempts))
+    return [_run(check, software, attempts) for (check, software), attempts in runs.items()]
 
 
 def _by_software(
@@ -92,7 +92,7 @@ def _by_software(
     documents = grouped(
         (key(attempt)[0], attempt.document) for attempt in attempts if attempt.document is not None
     )
-    software = {where: _software(its) for where, its in documents.items()}
+    software = {where: _software(documents_there) for where, documents_there in documents.items()}
     for attempt in attempts:
         if not attempt.skipped:
             yield (key(attempt), software.get(key(attempt)[0])), attempt
@@ -101,7 +101,7 @@ def _by_software(
 def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> Run:
     passes = [number for number, attempt in enumerate(attempts) if attempt.passed]
     since = attempts[passes[-1] + 1 if passes else 0 :]
-    isolating = {found.way for attempt in since for found in attempt.findings if found.isolates}
+    isolating = {each.way for attempt in since for each in attempt.findings if each.isolates}
     return Run(check, software, not since, bool(passes), failures(since), frozenset(isolating))
 
 
@@ -111,7 +111,7 @@ def _software(documents: Iterable[ResultDocument]) -> Software | None:
         document for document in documents if has_runtime(document) and not is_from_tool(document)
     ]
     programs = [document["program"] for document in ran]
-    found = Software(
+    software = Software(
         programs=_known(f"{program['version']} {program['commit']}" for program in programs),
         kernels=_known(document["host"]["kernel"] for document in ran),
         runtimes=_known(document["versions"].get("runtime") for document in ran),
@@ -120,7 +120,7 @@ def _software(documents: Iterable[ResultDocument]) -> Software | None:
             device["power_cap_w"] for document in ran for device in state.device_states(document)
         ),
     )
-    return found if found.drivers else None
+    return software if software.drivers else None
 
 
 def _known(values: Iterable[object]) -> tuple[str, ...]:
@@ -169,11 +169,11 @@ def _decided(
         if drain.live:
             arguments = {"arguments": draining.command(verdict)}
             verdict = verdict.model_copy(update={"drain": drain.model_copy(update=arguments)})
-    found: dict[str, object] = {}
+    changes: dict[str, object] = {}
     if verdict.kind == "measured":
-        found["all_alike"] = alike
-        found["caveats"] = [*verdict.caveats, *caveats]
-    return verdict.model_copy(update=found)
+        changes["all_alike"] = alike
+        changes["caveats"] = [*verdict.caveats, *caveats]
+    return verdict.model_copy(update=changes)
 
 
 def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.Reason:
@@ -210,7 +210,7 @@ def _drain(judged: Judged, others: _Cohorts, alike: Collection[model.AllAlike]) 
     of_node = [doubt for doubt, holds in known.items() if holds]
     # All of several nodes lost something: they are another kind of machine.
     lack_alike = any(each.rule == "lost" and each.nodes >= SEVERAL for each in alike)
-    found = []
+    drains = []
     for reason in verdict.reasons:
         evidence = RULES[reason.rule].evidence
         if reason.status not in FAILED or evidence is None:
@@ -227,9 +227,9 @@ def _drain(judged: Judged, others: _Cohorts, alike: Collection[model.AllAlike]) 
             check=reason.check,
             doubts=doubts,
         )
-        found.append(drain)
+        drains.append(drain)
     none = model.Drain(live=False, doubts=[*of_node, "no-contrast"])
-    return min(found, key=lambda drain: len(drain.doubts), default=none)
+    return min(drains, key=lambda drain: len(drain.doubts), default=none)
 
 
 def _doubts_of_contrast(
@@ -243,13 +243,13 @@ def _doubts_of_contrast(
         for way in (run.isolating if rule == "isolated" else [(rule, reason.metric)])
         if reason.check in (None, run.check[2]) and way in run.failures
     ]
-    found = []
+    doubts_of_runs = []
     for run, way in ways:
         doubts = others.doubts(judged.verdict, run, way)
         if reason.rule == "reference" and run.check[0] in judged.verdict.uncalibrated:
             doubts.insert(0, "provisional")
-        found.append(doubts)
-    return min(found, key=len, default=["no-contrast"])
+        doubts_of_runs.append(doubts)
+    return min(doubts_of_runs, key=len, default=["no-contrast"])
 
 
 class _Cohorts:
@@ -257,7 +257,7 @@ class _Cohorts:
 
     def __init__(self, judged: Iterable[Judged], in_rounds: Mapping[str, Run]) -> None:
         self._nodes: dict[tuple[Key, Software | None], dict[str, Run]] = defaultdict(dict)
-        for verdict, runs in ((its.verdict, its.runs) for its in judged):
+        for verdict, runs in ((each.verdict, each.runs) for each in judged):
             # A simulated node is no machine, and results of several nodes blame none of them.
             if verdict.kind == "measured" and not nodelists.is_several(verdict.node):
                 for run in runs:
@@ -272,22 +272,22 @@ class _Cohorts:
 
     def doubts(self, verdict: model.NodeVerdict, run: Run, way: Way) -> list[model.Doubt]:
         """Return what is missing for a contrast; empty where nothing is."""
-        found: list[model.Doubt] = []
+        doubts: list[model.Doubt] = []
         if run.failures[way] < TIMES:
-            found.append("failed-once")
+            doubts.append("failed-once")
         if run.software is None:
-            found.append("unknown-software")
+            doubts.append("unknown-software")
         elif not (run.passed_before or self.passed_elsewhere(verdict, run)):
-            found.append("no-contrast")
+            doubts.append("no-contrast")
         cohort = self._nodes[run.check, run.software]
         alike = sum(way in other.failures for other in cohort.values())
         if alike > max(1, FEW * len(cohort)):
-            found.append("all-alike" if alike == len(cohort) else "many-alike")
-        return found
+            doubts.append("all-alike" if alike == len(cohort) else "many-alike")
+        return doubts
 
     def all_alike(self, runs: Iterable[Run]) -> list[model.AllAlike]:
         """Return what all nodes, several, that ran a check of these runs failed by."""
-        found = []
+        all_alike_ = []
         for run in runs:
             cohort = self._nodes[run.check, run.software]
             for rule in dict.fromkeys(rule for rule, _ in run.failures if rule in _OF_ALL):
@@ -299,8 +299,8 @@ class _Cohorts:
                     alike = model.AllAlike(
                         check=run.check[2], rule=rule, nodes=len(cohort), drivers=drivers
                     )
-                    found.append(alike)
-        return found
+                    all_alike_.append(alike)
+        return all_alike_
 
 
 #: The nodes of a launch have one software: that of its programs.
@@ -308,7 +308,7 @@ ROUNDS = Software(("rounds",))
 
 
 def from_rounds(
-    found: Mapping[JudgedNode, NodeResults],
+    nodes: Mapping[JudgedNode, NodeResults],
 ) -> tuple[Mapping[str, Sequence[Finding]], Mapping[str, Run]]:
     """Return by node the findings of the attributions of all documents with rounds, and how each
     node went in the rounds.
@@ -317,7 +317,7 @@ def from_rounds(
     """
     findings: dict[str, list[Finding]] = defaultdict(list)
     runs: dict[str, Run] = {}
-    for subject, results in found.items():
+    for subject, results in nodes.items():
         for attempt in results.attempts if subject.simulated is None else ():
             document = attempt.document
             if document is None or not (rounds := document.get("rounds")):
@@ -395,13 +395,13 @@ def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[UnevenPropert
         if verdict.kind == "measured" and not nodelists.is_several(verdict.node)
     )
     for same_devices in kinds.values():
-        found = grouped(
+        by_value = grouped(
             (what, (listed(values), verdict.node))
             for verdict in same_devices
             for what, values in _by_name(verdict.versions).items()
             if values
         )
-        for what, values in found.items():
+        for what, values in by_value.items():
             nodes = grouped(values)
             if len(nodes) > 1:
                 ordered = sorted(nodes.items(), key=lambda each: (len(each[1]), each[0]))
@@ -423,7 +423,7 @@ def _place(verdict: model.NodeVerdict) -> tuple[object, ...]:
     return simulated, STATUSES.index(verdict.status), nodelists.natural(verdict.node)
 
 
-def session_verdict(of: str, verdicts: Iterable[model.NodeVerdict]) -> model.Verdict:
+def session_verdict(title: str, verdicts: Iterable[model.NodeVerdict]) -> model.Verdict:
     """Return the verdict on all nodes, machines first and then the worst, and what differs."""
     ordered = sorted(verdicts, key=_place)
     statuses = {verdict.status for verdict in ordered}
@@ -438,7 +438,7 @@ def session_verdict(of: str, verdicts: Iterable[model.NodeVerdict]) -> model.Ver
     networks = [row for row in rows if nodelists.is_several(row.node)]
     nodes = [row for row in rows if not nodelists.is_several(row.node)]
     return model.Verdict(
-        of=of,
+        of=title,
         made=now(),
         by=fabricheck.__version__,
         exit_code=EXIT_NODE_FAILED if statuses & FAILED else EXIT_GOOD if good else EXIT_NODE_OPEN,

@@ -97,12 +97,12 @@ def expected_gpus(documents: Iterable[ResultDocument]) -> str | None:
 
 def _judged_experiments(outcome: CheckOutcome) -> frozenset[str]:
     """Return the experiments of which an attempt of a check has a value with a limit."""
-    found: set[str] = set()
+    experiments: set[str] = set()
     for attempt in outcome.attempts:
         for metric in attempt.metrics.values():
             if metric.recorded.nearest_limit is not None:
-                found |= _experiments_of_metric(attempt, metric)
-    return frozenset(found)
+                experiments |= _experiments_of_metric(attempt, metric)
+    return frozenset(experiments)
 
 
 def _experiments_of_metric(attempt: Attempt, metric: Metric) -> frozenset[str]:

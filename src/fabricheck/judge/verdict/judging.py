@@ -46,19 +46,22 @@ def judge(
     ran_in = ran(results.sources)
 
     def verdict(
-        subject: JudgedNode, its: NodeResults, named: Mapping[str, Sequence[Finding]]
+        subject: JudgedNode, results_of_node: NodeResults, named: Mapping[str, Sequence[Finding]]
     ) -> evidence.Judged:
         of_rounds = named.get(subject.node, ()) if subject.simulated is None else ()
         silent = silent_in.get(subject.node, ())
-        node = NodeJudgement(subject, its, results, ran_in, silent, set_tag, of_rounds)
-        return evidence.Judged(node.verdict(), evidence.runs_of(its))
+        node = NodeJudgement(subject, results_of_node, results, ran_in, silent, set_tag, of_rounds)
+        return evidence.Judged(node.verdict(), evidence.runs_of(results_of_node))
 
     def of_sources(sources: Sequence[Source]) -> _Share:
-        found = group(sources)
-        named, in_rounds = evidence.from_rounds(found)
+        nodes = group(sources)
+        named, in_rounds = evidence.from_rounds(nodes)
         for node in named:
-            found.setdefault(JudgedNode(node), NodeResults(scheduled=True))
-        judged = [(subject, verdict(subject, its, named)) for subject, its in found.items()]
+            nodes.setdefault(JudgedNode(node), NodeResults(scheduled=True))
+        judged = [
+            (subject, verdict(subject, results_of_node, named))
+            for subject, results_of_node in nodes.items()
+        ]
         return judged, in_rounds
 
     with show.working(f"judging {results.title}"):
@@ -129,14 +132,14 @@ def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, Non
 
     The reports tell it: documents, of which there may be thousands, are not read.
     """
-    found = grouped(
+    keys_of = grouped(
         ((case.where, BETWEEN_NODES in case.experiments or is_several(case.node or "")), key(each))
         for source in sources
         for case in source.cases
         for each in attempts(case, None, 0)
         if not each.skipped
     )
-    return {place: dict.fromkeys(keys) for place, keys in found.items()}
+    return {place: dict.fromkeys(keys) for place, keys in keys_of.items()}
 
 
 def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
@@ -147,17 +150,17 @@ def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
         for row in source.checks
         if row.case is not None and row.clock is not None
     )
-    found: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
+    nodes: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
     for source in sources:
         here = grouped(
             (JudgedNode(row.node or _machine(source), _simulation(row, clocks)), attempt)
             for row in source.checks
             for attempt in attempts(row.case, row.entry, source.start, source.session)
         )
-        for subject, its in here.items():
-            found[subject].by_source.append((source, its))
-            found[subject].scheduled |= subject.node in source.named
-    return dict(found)
+        for subject, attempts_of_node in here.items():
+            nodes[subject].by_source.append((source, attempts_of_node))
+            nodes[subject].scheduled |= subject.node in source.named
+    return dict(nodes)
 
 
 def attempts(
@@ -172,11 +175,11 @@ def attempts(
         program = entry.document["program"]["name"] if entry and entry.document else "a document"
         return [Attempt(program, None, entry, began)]
     check = REPETITION.sub("", case.name)
-    found = []
+    earlier_attempts = []
     for earlier in case.earlier:
         left = None if session is None else earlier_document(session, case, earlier)
-        found.append(Attempt(check, earlier, left, began))
-    return [*found, Attempt(check, case, entry, began)]
+        earlier_attempts.append(Attempt(check, earlier, left, began))
+    return [*earlier_attempts, Attempt(check, case, entry, began)]
 
 
 def _machine(source: Source) -> str:

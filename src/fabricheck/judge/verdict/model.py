@@ -323,8 +323,8 @@ def provisional_partitions(
         return []
     missed = {reason.partition for reason in reasons if reason.status == "PERF-FAIL"}
     resting = [each for each in partitions if status != "PERF-FAIL" or each in missed]
-    found = [partition for partition in resting if partition in uncalibrated]
-    return [] if status == "PERF-FAIL" and len(found) < len(resting) else found
+    provisional = [partition for partition in resting if partition in uncalibrated]
+    return [] if status == "PERF-FAIL" and len(provisional) < len(resting) else provisional
 
 
 def status_label(status: NodeStatus, provisional: object) -> str:
@@ -357,17 +357,17 @@ def folder(results: Results) -> Path:
 
 def file_names(verdicts: Sequence[NodeVerdict]) -> list[str]:
     """Return a distinct file name for each node: its own name where that is safe."""
-    found: list[str] = []
+    names: list[str] = []
     for verdict in verdicts:
         where = f".simulated.{verdict.simulated.partition}" if verdict.simulated else ""
         plain = f"{verdict.node}{where}"
         safe = (
             re.sub(r"[^A-Za-z0-9._-]+", "-", plain.replace(":", "-"))[:100].lstrip(".-_") or "node"
         )
-        if safe != plain.replace(":", "-") or f"{safe}.json" in (*found, WHOLE):
+        if safe != plain.replace(":", "-") or f"{safe}.json" in (*names, WHOLE):
             safe += f"-{hashlib.sha256(plain.encode()).hexdigest()[:8]}"
-        found.append(f"{safe}.json")
-    return found
+        names.append(f"{safe}.json")
+    return names
 
 
 def write_new(base: Path, verdicts: Sequence[NodeVerdict], total: Verdict) -> Path:

@@ -121,10 +121,10 @@ class NodeJudgement:
         left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
         others = [deviation for deviation in refused if deviation.rule.name != LEFT_OUT]
         of_node = [*self._of_node(missing), *self._of_errors_between()]
-        found = in_order([*of_node, *self._of_checks(), *others])
-        if not found:
+        findings = in_order([*of_node, *self._of_checks(), *others])
+        if not findings:
             # What keeps a node from being accepted of which nothing else is wrong.
-            found = [*left_out, *self._of_gpus()]
+            findings = [*left_out, *self._of_gpus()]
         return [
             model.Reason(
                 status=reason.status,
@@ -135,7 +135,7 @@ class NodeJudgement:
                 partition=reason.partition,
                 stands_for=reason.stands_for,
             )
-            for reason in diagnosing.with_diagnosis(found, diagnosis)
+            for reason in diagnosing.with_diagnosis(findings, diagnosis)
         ]
 
     def _counts(self, skipped: Sequence[CheckOutcome], missing: list[str]) -> model.Checks:
@@ -306,8 +306,8 @@ class NodeJudgement:
         )
         names = [ground.name for ground in lacking]
         if names:
-            every = enumerated(names, last="or")
-            sentence = f"No value of {every} was compared with a limit on {where}."
+            metrics = enumerated(names, last="or")
+            sentence = f"No value of {metrics} was compared with a limit on {where}."
             yield replace(finding("nothing-judged", sentence), partition=where)
 
     @cached_property
@@ -329,12 +329,12 @@ class NodeJudgement:
 
     def _requested(self) -> RequestedNode | None:
         """Return how the node was requested; of several nodes how the network of their job was."""
-        found = (
+        nodes = (
             requested
             for name, requested in self.all_results.requested.items()
             if name == self.subject.node or (self.several and nodelists.is_several(name))
         )
-        return next(found, None)
+        return next(nodes, None)
 
     def _missing(self) -> Iterator[str]:
         # The record has checks by class, the sessions by check name.

@@ -44,13 +44,13 @@ def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
 
     Node tools know less of a device than its runtime does, so they add no devices.
     """
-    found: dict[tuple[int, str | None, str | None], model.Device] = {}
+    device_of: dict[tuple[int, str | None, str | None], model.Device] = {}
     named = (device for document in documents for device in document["devices"])
     for device in sorted(named, key=lambda device: device["unique_id"] is None):
         index, address, unique_id = device["index"], device["pci_address"], device["unique_id"]
-        known = {(index, address) for index, address, _ in found}
+        known = {(index, address) for index, address, _ in device_of}
         if unique_id is not None or (index, address) not in known:
-            found.setdefault(
+            device_of.setdefault(
                 (index, address, unique_id),
                 model.Device(
                     index=index,
@@ -60,7 +60,7 @@ def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:
                     unique_id=unique_id,
                 ),
             )
-    return sorted(found.values(), key=lambda device: device.index)
+    return sorted(device_of.values(), key=lambda device: device.index)
 
 
 def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> model.Versions:
@@ -80,21 +80,21 @@ def versions(documents: Sequence[ResultDocument], sources: Sequence[Source]) -> 
         fabricheck=_each(document["program"]["version"] for document in ours or documents),
         commits=_each(document["program"]["commit"] for document in ours),
         kernel=_each(document["host"]["kernel"] for document in documents),
-        runtime=_each(found.get("runtime") for found in versions),
-        rocm=_each(found.get("rocm") for found in versions),
-        driver=_each(found.get("driver") for found in versions),
+        runtime=_each(document_versions.get("runtime") for document_versions in versions),
+        rocm=_each(document_versions.get("rocm") for document_versions in versions),
+        driver=_each(document_versions.get("driver") for document_versions in versions),
         vbios=_each(device_state["vbios"] for device_state in states),
         firmware={name: _each(versions) for name, versions in sorted(firmware.items())},
-        mpi=_each(found.get("mpi") for found in versions),
-        rccl=_each(found.get("rccl") for found in versions),
+        mpi=_each(document_versions.get("mpi") for document_versions in versions),
+        rccl=_each(document_versions.get("rccl") for document_versions in versions),
         reframe=_each(source.session.reframe for source in sources if source.reported),
         spack_locks={name: digest for of_source in locks for name, digest in of_source.items()},
     )
 
 
 def _each(values: Iterable[object]) -> list[str]:
-    found = {str(value) for value in values if value}
-    return sorted(found - {"none", UNKNOWN} or found)
+    texts = {str(value) for value in values if value}
+    return sorted(texts - {"none", UNKNOWN} or texts)
 
 
 @functools.cache

@@ -445,4 +445,4 @@ def finding(
 
 def in_order(findings: Iterable[Finding]) -> list[Finding]:
     """Return findings once each, the worst first."""
-    return sorted(dict.fromkeys(findings), key=lambda found: STATUSES.index(found.status))
+    return sorted(dict.fromkeys(findings), key=lambda each: STATUSES.index(each.status))
