@@ -136,7 +136,7 @@ RESULTS = (
     Mutant("a link's counter that was reset takes errors away", "results/state.py",
            "else max(after - before, 0)", "else after - before", _STATE),
     Mutant("a process on another device excuses a slow metric", "results/state.py",
-           'if devices is None or state["index"] in devices', "if True", _STATE),
+           'if devices is not None and state["index"] not in devices', "if False", _STATE),
     Mutant("the devices at the ends of a transfer take no part in it", "results/state.py",
            '{*each["device_set"], each["source"]["device"], each["destination"]["device"]}',
            '{*each["device_set"]}', _STATE),

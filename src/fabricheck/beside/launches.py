@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import permutations
 from pathlib import Path
 from typing import TypeVar
 
@@ -30,13 +31,9 @@ _Named = TypeVar("_Named")
 COMPARISONS: dict[str, tuple[Comparison, ...]] = {"cuda": BESIDE_NVIDIA, "rocm": BESIDE_AMD}
 
 #: The testcases of nvbandwidth that the comparisons need, each once, in order.
+_CELLS = [cell for comparison in BESIDE_NVIDIA for cell in comparison.tools]
 TESTCASES: tuple[str, ...] = tuple(
-    dict.fromkeys(
-        str(cell.place[0])
-        for comparison in BESIDE_NVIDIA
-        for cell in comparison.tools
-        if cell.tool == "nvbandwidth"
-    )
+    dict.fromkeys(str(cell.place[0]) for cell in _CELLS if cell.tool == "nvbandwidth")
 )
 
 #: Samples of each testcase of nvbandwidth, which times 16 copies in each and reports the median.
@@ -296,7 +293,7 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
     options = f"{_SIZE} {_QUICK} {_BATCH}"
     from_one = ",".join(f"0-{other}" for other in range(1, devices))
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
-    all_pairs = ",".join(f"{a}-{b}" for a in range(devices) for b in range(devices) if a != b)
+    all_pairs = ",".join(f"{a}-{b}" for a, b in permutations(range(devices), 2))
     launches = [
         # BabelStream's block, too; on an H100 it moves 0.8 % more than one of 256 threads.
         ("stream", "stream", f"--devices 0 --kernels copy --block-sizes 1024 {options}"),

@@ -146,12 +146,9 @@ class _Rounds:
             if count < TOOLS[name].fewest_devices
         }
         self.commands = launches.ours(programs, count, runtime)
-        self.commands += [
-            command
-            for name, path in tools.items()
-            if TOOLS[name].title not in left_out
-            for command in launches.theirs(name, path, count)
-        ]
+        for name, path in tools.items():
+            if TOOLS[name].title not in left_out:
+                self.commands += launches.theirs(name, path, count)
         program = document["program"]
         self.manifest = Manifest(
             started=started,

@@ -78,7 +78,8 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
             yield f"{name}: the version of ROCm or CUDA is unknown here."
         for runtime, version in versions.get(name, {}).items():
             yield f"{name}: {RUNTIME_LABELS[runtime]} {version} by its Spack environment."
-        marks = Counter(mark for row in shown if row.partition == name for mark in row.marks)
+        of_partition = [row for row in shown if row.partition == name]
+        marks = Counter(mark for row in of_partition for mark in row.marks)
         for mark, number in sorted(marks.items()):
             yield f"{mark.word}, {count(number, 'limit')}: {mark.why}."
     yield from _totals(shown)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain
 
 from fabricheck.cli import check_lines
 from fabricheck.core import amounts, show
@@ -106,7 +107,7 @@ def _matrix(above: str, several: Sequence[Series]) -> Table:
         values[a, b] = "WRONG" if series.errors else amounts.short(series.value)
         if series.direction == "both-ways":
             values.setdefault((b, a), values[a, b])
-    devices = sorted({device for pair in values for device in pair if device is not None})
+    devices = sorted({device for device in chain.from_iterable(values) if device is not None})
     rows = [[str(a), *(values.get((a, b), "-") for b in devices)] for a in devices]
     columns = ("from", *(f"to {device}" for device in devices))
     return Table(columns, rows, columns, above=above)

@@ -50,8 +50,8 @@ def summary(
         _partition(findings.Partition(observed, findings.partition_verdict(verdicts, observed)))
         for observed in sorted(results.observed, key=attrgetter("simulated"))
     ]
-    ran = {row.experiment for partition in partitions for row in partition["experiments"]
-           if row.outcome != experiments.NOT_RUN}  # fmt: skip
+    rows = [row for partition in partitions for row in partition["experiments"]]
+    ran = {row.experiment for row in rows if row.outcome != experiments.NOT_RUN}
     problems = [problem.sentence for problem in results.problems]
     content = {
         "demonstration": demonstration.is_demonstration(verdicts),

@@ -173,9 +173,8 @@ def _reasons(rows: Sequence[Row]) -> Iterator[show.Block]:
 
 def _caveats(rows: Sequence[Row]) -> Iterator[str]:
     """Yield what PASS does not prove and what can explain a miss, once for all nodes with it."""
-    caveats = [
-        (caveat, titled(row.node)) for row in rows if row.status == "PASS" for caveat in row.caveats
-    ]
+    passed = [row for row in rows if row.status == "PASS"]
+    caveats = [(caveat, titled(row.node)) for row in passed for caveat in row.caveats]
     settings = [(setting, titled(row.node)) for row in rows for setting in row.settings]
     by_sentence = grouped([*caveats, *settings])
     for sentence, nodes in by_sentence.items():

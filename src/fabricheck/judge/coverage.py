@@ -369,12 +369,12 @@ def _not_testable(
     if skipped and experiment.skipped is not None:
         yield f"{listed(skipped)}: {experiment.skipped}"
     if experiment.id in WITH_COLLECTIVES:
-        left_out = {
-            left["operation"]
+        entries = [
+            entry
             for row in tagged
-            for left in (row.document and row.document.get("skipped")) or ()
-            if left["reason"] == LEFT_OUT
-        }
+            for entry in (row.document and row.document.get("skipped")) or ()
+        ]
+        left_out = {entry["operation"] for entry in entries if entry["reason"] == LEFT_OUT}
         if left_out:
             names = listed(sorted(left_out))
             yield f"{names}: left out, as the partition's MPI does not support them (mpi_without)"

@@ -61,6 +61,11 @@ class Domain:
     devices: tuple[int, ...]
     memory_peak_gbs: float | None
 
+    @property
+    def usable_cores(self) -> tuple[int, ...]:
+        """Its cores but those reserved for the system."""
+        return tuple(core for core in self.cores if core not in self.reserved)
+
 
 @dataclass(frozen=True)
 class Link:
@@ -401,9 +406,7 @@ class NodeModel:
     @cached_property
     def usable_cores(self) -> tuple[int, ...]:
         """The cores of all NUMA domains but those reserved for the system."""
-        return tuple(
-            core for domain in self.domains for core in domain.cores if core not in domain.reserved
-        )
+        return tuple(core for domain in self.domains for core in domain.usable_cores)
 
     @cached_property
     def direct_peaks_gbs(self) -> tuple[tuple[float, ...], ...]:

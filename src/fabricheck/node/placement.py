@@ -126,20 +126,15 @@ def placements(node: NodeModel) -> Mapping[str, Placement]:
         cores = list(sets[1].cores)
         middle = len(cores) // 2
         wrong.append(_make(node, "half_rotated", half, cores[middle:] + cores[:middle]))
-    remote = [
-        core
-        for domain in node.domains
-        if not domain.devices
-        for core in domain.cores
-        if core not in domain.reserved
-    ]
+    without_devices = [domain for domain in node.domains if not domain.devices]
+    remote = [core for domain in without_devices for core in domain.usable_cores]
     if len(remote) >= len(devices):
         wrong.append(_make(node, "far", devices, remote[: len(devices)]))
         near = len(devices) - len(devices) // 2
         mixed = [*sets[0].cores[:near], *remote[: len(devices) // 2]]
         wrong.append(_make(node, "spread", devices, mixed))
     home = next(d for d in node.domains if d.index == node.devices[0].domain)
-    crowded = [core for core in home.cores if core not in home.reserved][: len(devices)]
+    crowded = list(home.usable_cores[: len(devices)])
     if len(crowded) == len(devices):
         wrong.append(_make(node, "shared_domain", devices, crowded))
     sets.extend(placement for placement in wrong if not all(placement.local))

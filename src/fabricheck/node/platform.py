@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, permutations
 from typing import Any, Literal, NamedTuple
 
 from fabricheck.core.errors import InvalidFile
@@ -198,9 +198,8 @@ class Platform:
         kernel = [self._kernel(device, place) for device in node.devices for place in self.places]
         copies = [
             self._copy(source, destination)
-            for source in self.places
-            for destination in self.places
-            if source != destination and self._copied(source, destination)
+            for source, destination in permutations(self.places, 2)
+            if self._copied(source, destination)
         ]
         messages = [
             self._message(source, destination)

@@ -10,6 +10,7 @@ import os
 import tempfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -111,10 +112,10 @@ class Fidelity:
         file = self.plan.file
         counted = file.experiments if aim is None else file.aims[aim].experiments
         experiments = {name for experiment in counted for name in file.experiments[experiment]}
+        tables = (*self.tables["predicted"], *(self.tables["beside"] if beside else ()))
         rows = [
             row
-            for table in (*self.tables["predicted"], *(self.tables["beside"] if beside else ()))
-            for row in table.rows
+            for row in chain.from_iterable(table.rows for table in tables)
             if row.record.is_latency == latency and row.record.experiment in experiments
         ]
         rows.sort(key=lambda row: row.record.id)
@@ -276,10 +277,10 @@ def value_of(documents: _Documents, read: Read, place: Place, node: NodeModel) -
 def _series(
     documents: _Documents, read: Read, operation: str, place: Place, node: NodeModel
 ) -> Mapping[str, Any]:
+    all_series = [series for run in read.runs for series in documents[run]["series"]]
     matching = [
         series
-        for run in read.runs
-        for series in documents[run]["series"]
+        for series in all_series
         if series["operation"] == operation
         and _is_of(series, read, place)
         and read.bytes in (None, series["bytes"])
@@ -306,12 +307,8 @@ def _is_of(series: Mapping[str, Any], read: Read, place: Place) -> bool:
 
 def _ranks(documents: _Documents, read: Read) -> list[Place]:
     """Return the places of the ranks of a run, in the order of their devices."""
-    devices = {
-        series["device"]
-        for run in read.runs
-        for series in documents[run]["series"]
-        if series["role"] == "share"
-    }
+    all_series = [series for run in read.runs for series in documents[run]["series"]]
+    devices = {series["device"] for series in all_series if series["role"] == "share"}
     if not devices:
         raise InvalidInputError(
             f"The run '{enumerated(sorted(read.runs))}' has no series of several ranks."

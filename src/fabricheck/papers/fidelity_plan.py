@@ -228,7 +228,7 @@ class PlanFile(StrictModel):
         reads += [
             read for statement in self.statements for read in (statement.read, statement.against)
         ]
-        unknown = {name for read in reads if read for name in read.runs if name not in self.runs}
+        unknown = {name for read in filter(None, reads) for name in read.runs}.difference(self.runs)
         _refuse({
             "every experiment must have one aim, or there are no aims":
                 self.aims and named != sorted(self.experiments),

@@ -366,19 +366,20 @@ def unused(
         for metrics in asked
         for metric in metrics.metrics
     }
-    return [
-        f"{references.file_of[check]}: {check} has no metric {metric} on {where}, and a limit for "
-        "it."
-        for check, where in dict.fromkeys(
-            (metrics.check, metrics.partition)
-            for metrics in asked
-            if metrics.metrics
-            and "E17" not in metrics.tags
-            and metrics.partition != this_machine.NAME
-        )
-        for metric, entry in references.entries(check, where, sets.get(where)).items()
-        if (check, where, metric) not in known and required(entry)
-    ]
+    measured = dict.fromkeys(
+        (metrics.check, metrics.partition)
+        for metrics in asked
+        if metrics.metrics and "E17" not in metrics.tags and metrics.partition != this_machine.NAME
+    )
+    sentences = []
+    for check, where in measured:
+        for metric, entry in references.entries(check, where, sets.get(where)).items():
+            if (check, where, metric) not in known and required(entry):
+                sentences.append(
+                    f"{references.file_of[check]}: {check} has no metric {metric} on {where}, and "
+                    "a limit for it."
+                )
+    return sentences
 
 
 def marks_of(

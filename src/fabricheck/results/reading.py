@@ -130,13 +130,15 @@ class Source:
             *((None, entry) for entry in loose),
         ]
         # A simulated node has its own host name, valid in its partition only.
-        hosts = grouped(
-            (place, entry.document["host"]["hostname"])
-            for case, entry in pairs
-            if entry is not None and entry.document is not None
-            for place in (*([case.where] if case is not None else []), _MACHINE)
-            if place != _MACHINE or entry.document["clock"] == "measured"
-        )
+        hosts: dict[str, list[str]] = {}
+        for case, entry in pairs:
+            if entry is None or entry.document is None:
+                continue
+            host = entry.document["host"]["hostname"]
+            if case is not None:
+                hosts.setdefault(case.where, []).append(host)
+            if entry.document["clock"] == "measured":
+                hosts.setdefault(_MACHINE, []).append(host)
         return tuple(
             check_row(self.reported, case, entry, self._node(case, entry, hosts))
             for case, entry in pairs

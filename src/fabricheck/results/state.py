@@ -63,16 +63,15 @@ Devices = Collection[int] | None
 
 def uses(document: ResultDocument, devices: Devices = None) -> list[Use]:
     """Return the other processes that used devices before or after the run."""
-    return merged(
-        Use(
-            process["pid"], process["user"], process["command"],
-            (_named(document, state["index"]),), when,
-        )
-        for snapshot, when in _snapshots(document)
-        for state in snapshot["devices"]
-        if devices is None or state["index"] in devices
-        for process in state["processes"] or ()
-    )  # fmt: skip
+    seen = []
+    for snapshot, when in _snapshots(document):
+        for state in snapshot["devices"]:
+            if devices is not None and state["index"] not in devices:
+                continue
+            names = (_named(document, state["index"]),)
+            for process in state["processes"] or ():
+                seen.append(Use(process["pid"], process["user"], process["command"], names, when))
+    return merged(seen)
 
 
 def host_use(document: ResultDocument) -> BusyHost | None:
@@ -155,13 +154,7 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
 
     :param what: one of those in `Errors`.
     """
-    rises = [
-        new
-        for index, before, after in _pairs(document, devices)
-        if after is not None
-        for new in _new_errors(_named(document, index), before, after)
-        if new.what == what
-    ]
+    rises = [new for new in _all_new_errors(document, devices) if new.what == what]
     if what in _MEMORY_ERRORS and devices is None:
         # Memory of a device joined to the CPU may be reported as host memory.
         counter = _MEMORY_ERRORS[what]
@@ -174,13 +167,13 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
 
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
     """Return the errors of links, to devices and to the host, that were counted during the run."""
-    return [
-        new
-        for index, before, after in _pairs(document, devices)
-        if after is not None
-        for new in _new_errors(_named(document, index), before, after)
-        if new.of_links
-    ]
+    return [new for new in _all_new_errors(document, devices) if new.of_links]
+
+
+def _all_new_errors(document: ResultDocument, devices: Devices) -> Iterator[Errors]:
+    for index, before, after in _pairs(document, devices):
+        if after is not None:
+            yield from _new_errors(_named(document, index), before, after)
 
 
 def counters_back(document: ResultDocument, devices: Devices = None) -> list[CountersBack]:

@@ -253,12 +253,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 f"{check} and {key}: a limit with its source, or [0, null, null, "
                 f"{missing[0].unit}] for report only."
             )
-        faults += [
-            fault
-            for metric, entry in judged
-            if entry is not None
-            for fault in entries.faults(metric.name, metric.unit, entry)
-        ]
+        for metric, entry in judged:
+            if entry is not None:
+                faults += entries.faults(metric.name, metric.unit, entry)
         if faults and named is not None and named not in references.sets:
             faults.append(
                 f"No file has its references '{named}': there are {listed(references.sets)}."

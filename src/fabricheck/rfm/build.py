@@ -143,11 +143,13 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
 
     def _why_not_built(self) -> str:
         job = self.build_job
-        lines = [
-            line.strip()
+        texts = [
+            (Path(self.stagedir) / name).read_text(errors="replace")
             for name in (job.stderr, job.stdout)
-            for line in (Path(self.stagedir) / name).read_text(errors="replace").splitlines()
-            if line.strip() and not line.startswith(_FROM_REFRAME)
+        ]
+        printed = [line for text in texts for line in text.splitlines()]
+        lines = [
+            line.strip() for line in printed if line.strip() and not line.startswith(_FROM_REFRAME)
         ]
         errors = [number for number, line in enumerate(lines) if _ERROR.search(line)]
         reason = "it printed nothing"

@@ -86,12 +86,11 @@ def emit(
     original(written, cases, *rest, **more)
     # Options that decide how a check runs; the job names the check by its hash.
     repeated = {"-S": "vars", "-J": "job_options", "-p": "prgenv"}
-    options = [
-        f"{letter}{value}"
-        for letter, name in repeated.items()
-        for value in reframe_internals.option(name) or ()
-        if (letter, value) != ("-p", ".*")
-    ]
+    options = []
+    for letter, name in repeated.items():
+        for value in reframe_internals.option(name) or ():
+            if (letter, value) != ("-p", ".*"):
+                options.append(f"{letter}{value}")
     system = runtime.runtime().system
     partitions = [partition.fullname for partition in system.partitions]
     chosen = partitions[0] if len(partitions) == 1 else system.name

@@ -571,12 +571,10 @@ def _without_value(passed: Iterable[Any], where: str) -> Iterator[tuple[str, lis
     for case in passed:
         judged = {key.rsplit(":", 1)[-1]: key for key in case.check.perfvalues}
         lacking = [name for name in case.check.perf_variables if name not in judged]
-        lacking += [
-            f"{name} in {unit}, the unit of its reference"
-            for name, key in judged.items()
-            for unit in _stated_unit(case.check.reference.get(key, ()))
-            if unit != case.check.perf_variables[name].unit
-        ]
+        for name, key in judged.items():
+            for unit in _stated_unit(case.check.reference.get(key, ())):
+                if unit != case.check.perf_variables[name].unit:
+                    lacking.append(f"{name} in {unit}, the unit of its reference")
         if lacking and case.partition.fullname == where:
             yield type(case.check).__name__, lacking
 

@@ -354,16 +354,11 @@ class MpiNodesCheck(RanksBesideNics, MpiCheck, special=True):  # type: ignore[ca
 
     def expected_metrics(self) -> Sequence[Metric]:
         """Return the metrics of each distance, those of all NICs together, and `UNPROVEN`."""
-        return [
-            *(
-                metric
-                for distance in self.fabric.distances or (None,)
-                if distance not in self.absent
-                for metric in self._apart(distance)
-            ),
-            *self._together(),
-            UNPROVEN,
-        ]
+        metrics: list[Metric] = []
+        for each in self.fabric.distances or (None,):
+            if each not in self.absent:
+                metrics += self._apart(each)
+        return [*metrics, *self._together(), UNPROVEN]
 
     def _apart(self, distance: Distance | None) -> Iterator[Metric]:
         for operation in ("bandwidth", "bandwidth-both", "latency"):

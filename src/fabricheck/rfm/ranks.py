@@ -127,13 +127,13 @@ COLLECTIVE_BYTES = 1 << 20
 
 def cases(operations: Sequence[str], counts: Sequence[int]) -> Sequence[tuple[str, str, int]]:
     """Return the cases of operations to verify: name, type and bytes of each message."""
-    return [
-        (operation, datatype, count * size)
-        for operation in operations
-        for datatype, size in ELEMENT_BYTES.items()
-        if not (operation in REDUCTIONS and datatype == "byte")
-        for count in counts
-    ]
+    verified = []
+    for operation in operations:
+        for datatype, size in ELEMENT_BYTES.items():
+            if datatype == "byte" and operation in REDUCTIONS:
+                continue
+            verified += [(operation, datatype, count * size) for count in counts]
+    return verified
 
 
 class Unverified(Metric):

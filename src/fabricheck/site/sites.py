@@ -249,10 +249,10 @@ def _no_match(machine: str, full: str, *where: Path) -> str:
         what = f"In this allocation ({clusters.allocation()}) no pattern in hostnames of a site"
         remedy = f"or name the folder of your site file in {VARIABLE}"
     names = dict.fromkeys((machine, without_domain(machine), full))
+    systems = [system for folder in where for system in _systems(folder)]
     patterns = [
         f"{system['name']} has {enumerated(system['hostnames'])}"
-        for folder in where
-        for system in _systems(folder)
+        for system in systems
         if ANY_HOST not in system["hostnames"]
     ]
     # Who shows the last words of a session shows the beginning of this sentence.
@@ -350,10 +350,10 @@ _KEY_OF_CHECK = re.compile(r"^  ([\w-]+):(?: [&*].*)?$", re.MULTILINE)
 
 @functools.cache
 def _references(*folders: Path) -> Sequence[str]:
+    paths = [path for folder in folders for path in folder.glob("*.yaml")]
     return [
         path.read_text(encoding="utf-8", errors="replace")
-        for folder in folders
-        for path in folder.glob("*.yaml")
+        for path in paths
         if not any(map(path.match, NO_REFERENCES))
     ]
 

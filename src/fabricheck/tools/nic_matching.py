@@ -121,12 +121,9 @@ def is_of_kind(model: NodeModel, nic: NodeNic, fabric: Fabric | None) -> bool:
 def _kind(model: NodeModel, fabric: Fabric | None) -> str | None:
     if fabric is not None:
         return _KIND_OF_PROVIDER.get(fabric.provider)
-    kinds = {
-        kind
-        for nic in model.nics
-        for letters, kind in _KIND_OF_NAME.items()
-        if nic.name.startswith(letters)
-    }
+    kinds = set()
+    for nic in model.nics:
+        kinds |= {kind for letters, kind in _KIND_OF_NAME.items() if nic.name.startswith(letters)}
     return kinds.pop() if len(kinds) == 1 else None
 
 

@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -125,7 +126,7 @@ def _testcase_values(testcase: _Testcase, devices: int, origin: str) -> list[lis
     if between and any(last[index][index] is not None for index in range(devices)):
         reason = f"the matrix of {name} has a value between a device and itself"
         raise GarbledOutput(origin, None, reason)
-    added = sum(value for row in last for value in row if value is not None)
+    added = sum(value for value in chain.from_iterable(last) if value is not None)
     if testcase.sum is None or not math.isclose(testcase.sum, added, rel_tol=_SUM_SLACK):
         reason = f"the sum of {name} is {testcase.sum!r}, but its values give {added:g}"
         raise GarbledOutput(origin, None, reason)

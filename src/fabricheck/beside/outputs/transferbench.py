@@ -248,12 +248,11 @@ def _rates_of_pairs(
     line, last = reader.values(["RTotal"], count + totals, form, "N/A")
     for column, total in enumerate(last[: count + 1]):
         _require_sum(line, total, [cells[column] for _, cells in rows], half_step)
-    values: dict[tuple[str | int, ...], float] = {
-        (source, target): cell
-        for source, (_, cells) in zip(devices, rows, strict=True)
-        for target, cell in zip(devices, cells, strict=False)
-        if cell is not None
-    }
+    values: dict[tuple[str | int, ...], float] = {}
+    for source, (_, cells) in zip(devices, rows, strict=True):
+        for target, cell in zip(devices, cells, strict=False):
+            if cell is not None:
+                values[source, target] = cell
     if not values:
         raise line.garbled("it has no value of a pair")
     return values, last[count] or 0.0

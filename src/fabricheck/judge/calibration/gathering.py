@@ -195,13 +195,14 @@ def _refuse_impossible(runs: Sequence[Run]) -> None:
 
     :raises InvalidInputError: with a sentence for each value.
     """
-    sentences = [
-        f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on {run.named} has "
-        f"{value.value:g} {value.unit}, {value.impossible}."
-        for run in runs
-        for (check, metric), value in run.values.items()
-        if value.impossible
-    ]
+    sentences = []
+    for run in runs:
+        for (check, metric), value in run.values.items():
+            if value.impossible:
+                sentences.append(
+                    f"{check} {metric}: session {run.session.id} ({run.session.uuid}) on "
+                    f"{run.named} has {value.value:g} {value.unit}, {value.impossible}."
+                )
     if sentences:
         raise InvalidInputError(
             f"Physically impossible: {count(len(sentences), 'value')}. The measurement is wrong: "

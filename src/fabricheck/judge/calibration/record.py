@@ -266,15 +266,12 @@ class Noise:
 
 def noises(record: Record) -> Iterator[Noise]:
     """Yield the noise of each check of a record, and of each kind of memory that it measures."""
-    rows = grouped(
-        (
-            (listed([check, *(kind for kind in _KINDS if kind in name.split("_"))]), metric.unit),
-            metric,
-        )
-        for check, metrics in record.checks.items()
-        for name, metric in metrics.items()
-        if metric.unit != "count"
-    )
+    rows: dict[tuple[str, str], list[MetricRecord]] = {}
+    for check, metrics in record.checks.items():
+        for name, metric in metrics.items():
+            if metric.unit != "count":
+                kinds = [kind for kind in _KINDS if kind in name.split("_")]
+                rows.setdefault((listed([check, *kinds]), metric.unit), []).append(metric)
     for (check, unit), records in sorted(rows.items()):
         yield Noise(
             check,

@@ -249,12 +249,10 @@ def touching(
     )
     by_kind = grouped((name.kind, name) for name in passing)
     for candidate in candidates(node, measured):
-        names = [
-            name
-            for kind in RESOURCES[candidate.component.kind]
-            for name in by_kind.get(kind, ())
-            if passes(candidate.component, name)
+        of_kinds = [
+            name for kind in RESOURCES[candidate.component.kind] for name in by_kind.get(kind, ())
         ]
+        names = [name for name in of_kinds if passes(candidate.component, name)]
         if resources.keys().isdisjoint(names):
             continue
         uses = [(number, name) for name in names for number in passing[name]]

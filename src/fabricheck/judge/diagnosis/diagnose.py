@@ -209,19 +209,23 @@ class _Diagnosed:
             ((check, shares_key(transfer.series)), numbers[check, index])
             for (check, index), transfer in self.transfers.items()
         )
+
+        def evidence_of(check: str, index: int, series: Series) -> list[int]:
+            if (check, index) in numbers:
+                return [numbers[check, index]]
+            of_parts = [
+                number
+                for part in _parts(series)
+                for number in shares.get((check, shares_key(part)), ())
+            ]
+            mine = [number for number in of_parts if series["device"] in (None, devices[number])]
+            return list(dict.fromkeys(mine))
+
         for miss in self.session.misses:
             of_series = (
-                [numbers[miss.check, index]]
-                if (miss.check, index) in numbers
-                else [
-                    number
-                    for part in _parts(series)
-                    for number in shares.get((miss.check, shares_key(part)), ())
-                    if series["device"] in (None, devices[number])
-                ]
-                for index, series in miss.series.items()
+                evidence_of(miss.check, index, series) for index, series in miss.series.items()
             )
-            yield [list(dict.fromkeys(each)) for each in of_series if each]
+            yield list(filter(None, of_series))
 
     def diagnosis(self) -> Diagnosis:
         best, tried = self.search.best(self.explains)
@@ -301,11 +305,8 @@ class _Diagnosed:
         """Return the sizes of a loss at some sizes only, with those of what it explains."""
         if loss.what.sizes is None:
             return None
-        sizes = [
-            series["bytes"]
-            for number, miss in enumerate(self.session.misses) if number in explained
-            for series in miss.series.values()
-        ]  # fmt: skip
+        misses = [miss for number, miss in enumerate(self.session.misses) if number in explained]
+        sizes = [series["bytes"] for miss in misses for series in miss.series.values()]
         return min(*loss.what.sizes, *sizes), max(*loss.what.sizes, *sizes)
 
     def _equals(

@@ -12,7 +12,7 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import chain, pairwise
 
 from fabricheck.core.grouping import grouped
 from fabricheck.judge.diagnosis.ways import HOME, Chosen, Key, Way, chosen_series
@@ -428,7 +428,7 @@ def _of_one_device(
 
     :param pairs: the source and the destination of each transfer.
     """
-    links = {name for flow in flows for name in flow if name.kind == _LINK}
+    links = {name for name in chain.from_iterable(flows) if name.kind == _LINK}
     sources, destinations = map(set, zip(*pairs, strict=True))
     if len(sources) == 1:
         device = End("device", min(sources))

@@ -347,12 +347,13 @@ class _Rule:
 def _switches(
     rounds: RoundsMember, low: Mapping[End, _Low], confirmed: set[End]
 ) -> tuple[list[NamedSwitch], set[End]]:
-    of_switch = grouped(
-        ((nic["place"]["group"], nic["place"]["switch"]), (node, position))
-        for node, member in enumerate(rounds["nodes"])
-        for position, nic in enumerate(member["nics"])
-        if nic["place"] is not None
-    )
+    of_switch: dict[tuple[str, str], list[End]] = {}
+    for node, member in enumerate(rounds["nodes"]):
+        for position, nic in enumerate(member["nics"]):
+            place = nic["place"]
+            if place is not None:
+                key = (place["group"], place["switch"])
+                of_switch.setdefault(key, []).append((node, position))
     switches: list[NamedSwitch] = []
     taken: set[End] = set()
     for (group, switch), ends in sorted(of_switch.items()):

@@ -174,12 +174,11 @@ def _with_a_median(samples: Samples, sizes: Mapping[int, int]) -> set[int]:
     most = 2 * len({node for node, _ in samples.ends})
     small = {group for group, size in sizes.items() if size < _FEWEST_OF_CLASS + most}
     rates = zip(samples.senders, samples.receivers, samples.groups, samples.phases, strict=True)
-    nodes = grouped(
-        (group, samples.ends[end][0])
-        for sender, receiver, group, phase in rates
-        if phase == 1 and group in small
-        for end in (sender, receiver)
-    )
+    nodes: dict[int, list[int]] = {}
+    for sender, receiver, group, phase in rates:
+        if phase == 1 and group in small:
+            both = [samples.ends[sender][0], samples.ends[receiver][0]]
+            nodes.setdefault(group, []).extend(both)
     return {
         group
         for group, size in sizes.items()
@@ -304,7 +303,7 @@ def fit(
         ]
         for way in (SENDING, RECEIVING)
     )
-    known = [effect for way in (sent, received) for effect in way if effect is not None]
+    known = [effect for effect in (*sent, *received) if effect is not None]
     typical = median([effect.error for effect in known]) if known else 0.0
     whole = _healthy_deviation([effect.score for effect in known])
     spread = math.sqrt(max(0.0, whole**2 - typical**2))

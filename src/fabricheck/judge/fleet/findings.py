@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import Any
 
 import polars as pl
@@ -172,11 +173,10 @@ class Findings:
     @property
     def unusable(self) -> list[Distribution]:
         """The metrics without one usable value, of partitions in which a node can stand out."""
+        parts = [part for part in self.partitions if len(part.partition.nodes) >= outliers.FEWEST]
         return [
             distribution
-            for part in self.partitions
-            if len(part.partition.nodes) >= outliers.FEWEST
-            for distribution in part.distributions
+            for distribution in chain.from_iterable(part.distributions for part in parts)
             if distribution.nodes and math.isnan(distribution.median)
         ]
 

@@ -420,12 +420,11 @@ def _alike(fleet: Fleet, slow: Sequence[str], fast: Sequence[str]) -> str | None
 
 def _missing_metrics(partition: Partition) -> dict[str, tuple[Metric, ...]]:
     """Return by node the metrics that nine in ten nodes have and it has not."""
-    missing = grouped(
-        (partition.nodes[node], metric)
-        for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True)
-        if column.null_count() <= TENTH * len(column)
-        for node in column.is_null().arg_true()
-    )
+    missing: dict[str, list[Metric]] = {}
+    for metric, column in zip(partition.metrics, partition.values.iter_columns(), strict=True):
+        if column.null_count() <= TENTH * len(column):
+            for node in column.is_null().arg_true():
+                missing.setdefault(partition.nodes[node], []).append(metric)
     return {node: tuple(missing[node]) for node in sorted(missing, key=nodelists.natural)}
 
 

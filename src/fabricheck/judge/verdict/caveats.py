@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import chain, islice
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
@@ -28,12 +28,11 @@ _MOST_VARIABLES = 8
 def missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:
     """Yield a sentence for each kind of device whose product is unknown, and so its limits."""
     has_peak = node is not None and node.devices[0].memory_peak_gbs is not None
-    sentences = {
-        products.missing_limits(device, has_peak): None
-        for document in documents
-        if grounds.has_gpus(document) and has_runtime(document)
-        for device in document["devices"]
-    }
+    of_gpus = [
+        document for document in documents if grounds.has_gpus(document) and has_runtime(document)
+    ]
+    devices = [device for document in of_gpus for device in document["devices"]]
+    sentences = dict.fromkeys(products.missing_limits(device, has_peak) for device in devices)
     yield from filter(None, sentences)
 
 
@@ -77,13 +76,17 @@ def state_caveats(attempts: Iterable[Attempt]) -> Iterator[str]:
 
 def limits(cases: Iterable[Case]) -> Counter[str]:
     """Count the metrics with a finite value that kept their limits, missed them, or have none."""
-    return Counter(
-        "free" if not metric.has_limit else "missed" if metric.missed else
-        "kept"
-        for case in cases
-        for metric in case.metrics.values()
-        if metric.is_finite
-    )  # fmt: skip
+    counts: Counter[str] = Counter()
+    for metric in chain.from_iterable(case.metrics.values() for case in cases):
+        if not metric.is_finite:
+            continue
+        if not metric.has_limit:
+            counts["free"] += 1
+        elif metric.missed:
+            counts["missed"] += 1
+        else:
+            counts["kept"] += 1
+    return counts
 
 
 def result_caveats(
@@ -119,15 +122,16 @@ def result_caveats(
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
     """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
-    others = grouped(
-        (rank["host"], nic["name"])
-        for document in documents
-        for rank in document.get("ranks") or ()
-        if (network := rank.get("network")) is not None
-        for nic in network["nics"][1:]
-    )
+    others: dict[str, dict[str, None]] = {}
+    for document in documents:
+        for rank in document.get("ranks") or ():
+            network = rank.get("network")
+            if network is not None:
+                names = dict.fromkeys(nic["name"] for nic in network["nics"][1:])
+                if names:
+                    others.setdefault(rank["host"], {}).update(names)
     for host, names in others.items():
         yield (
-            f"Node {host} sent by {enumerated(dict.fromkeys(names))}, too, while it was proved "
+            f"Node {host} sent by {enumerated(names)}, too, while it was proved "
             "what messages leave it by: storage or another job uses the same network."
         )

@@ -6,6 +6,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import chain
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
@@ -500,8 +501,8 @@ def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) 
                 reasons.append(finding("varies", sentence, attempt.check, decisive.metric))
             else:
                 reasons.append(replace(decisive, status=beside or decisive.status))
-    ways = (each.way for attempt in since for each in attempt.findings if each.far_behind_peers)
-    times_far = Counter(ways)
+    findings = chain.from_iterable(attempt.findings for attempt in since)
+    times_far = Counter(each.way for each in findings if each.far_behind_peers)
     reasons = [
         replace(reason, rule=RULES["peers"])
         if reason.rule.name == "reference" and times_far[reason.way] >= TIMES

@@ -90,26 +90,21 @@ def _left_out(
     words = listed(dict.fromkeys(word for choice in choices for word in choice.words))
     ran = {outcome.check.split()[0] for outcome in outcomes}
     meant = dict.fromkeys(choice.part_of or sets.EVERYTHING for choice in choices)
-    absent = dict.fromkeys(
-        check
-        for each in recorded
-        for name in meant
-        for check in each.of_set(name)
-        if check not in ran
-    )
+    in_sets = [check for each in recorded for name in meant for check in each.of_set(name)]
+    absent = dict.fromkeys(check for check in in_sets if check not in ran)
     if absent:
         left_out = f"left out {count(len(absent), 'check')} of {where}"
         yield finding("left-out-checks", f"{words} {left_out}: {listed(absent, _MOST)}.")
 
 
 def _wide_limits(where: str, outcomes: Iterable[CheckOutcome]) -> Iterator[Finding]:
-    wide = dict.fromkeys(
-        metric.metric
+    metrics = [
+        metric
         for outcome in outcomes
         for attempt in outcome.attempts
         for metric in attempt.metrics.values()
-        if _is_wide(metric)
-    )
+    ]
+    wide = dict.fromkeys(metric.metric for metric in metrics if _is_wide(metric))
     if wide:
         which = "limit accepts" if len(wide) == 1 else "limits accept"
         yield finding(

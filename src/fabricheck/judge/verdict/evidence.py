@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 
 import fabricheck
 from fabricheck.core import nodelists
@@ -101,7 +102,8 @@ def _by_software(
 def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> Run:
     passes = [number for number, attempt in enumerate(attempts) if attempt.passed]
     since = attempts[passes[-1] + 1 if passes else 0 :]
-    isolating = {each.way for attempt in since for each in attempt.findings if each.isolates}
+    findings = chain.from_iterable(attempt.findings for attempt in since)
+    isolating = {each.way for each in findings if each.isolates}
     return Run(check, software, not since, bool(passes), failures(since), frozenset(isolating))
 
 
@@ -237,18 +239,18 @@ def _doubts_of_contrast(
 ) -> list[model.Doubt]:
     """Return what is missing for a contrast, of the run of the check in which least is missing."""
     rule = {"peers": "reference"}.get(reason.rule, reason.rule)
-    ways = [
-        (run, way)
-        for run in judged.runs
-        for way in (run.isolating if rule == "isolated" else [(rule, reason.metric)])
-        if reason.check in (None, run.check[2]) and way in run.failures
-    ]
     doubts_of_runs = []
-    for run, way in ways:
-        doubts = others.doubts(judged.verdict, run, way)
-        if reason.rule == "reference" and run.check[0] in judged.verdict.uncalibrated:
-            doubts.insert(0, "provisional")
-        doubts_of_runs.append(doubts)
+    for run in judged.runs:
+        if reason.check not in (None, run.check[2]):
+            continue
+        ways = run.isolating if rule == "isolated" else [(rule, reason.metric)]
+        for way in ways:
+            if way not in run.failures:
+                continue
+            doubts = others.doubts(judged.verdict, run, way)
+            if reason.rule == "reference" and run.check[0] in judged.verdict.uncalibrated:
+                doubts.insert(0, "provisional")
+            doubts_of_runs.append(doubts)
     return min(doubts_of_runs, key=len, default=["no-contrast"])
 
 
@@ -348,10 +350,11 @@ class UnevenProperty:
         """By node, its value if at least as many nodes have another value."""
         most = len([*self.nodes.values()][-1])
         several = sum(len(nodes) == most for nodes in self.nodes.values()) > 1
-        values = self.nodes.items()
-        return {
-            node: value for value, nodes in values if several or len(nodes) < most for node in nodes
-        }
+        rarer: dict[str, str] = {}
+        for value, nodes in self.nodes.items():
+            if several or len(nodes) < most:
+                rarer |= dict.fromkeys(nodes, value)
+        return rarer
 
     @property
     def note(self) -> str:
@@ -395,12 +398,11 @@ def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[UnevenPropert
         if verdict.kind == "measured" and not nodelists.is_several(verdict.node)
     )
     for same_devices in kinds.values():
-        by_value = grouped(
-            (what, (listed(values), verdict.node))
-            for verdict in same_devices
-            for what, values in _by_name(verdict.versions).items()
-            if values
-        )
+        by_value: dict[str, list[tuple[str, str]]] = {}
+        for verdict in same_devices:
+            for what, versions in _by_name(verdict.versions).items():
+                if versions:
+                    by_value.setdefault(what, []).append((listed(versions), verdict.node))
         for what, values in by_value.items():
             nodes = grouped(values)
             if len(nodes) > 1:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from fabricheck.core.text import count
@@ -138,10 +138,6 @@ def _has_pairs(outcomes: Iterable[CheckOutcome], node: NodeModel | None) -> bool
     """Whether the partition has devices that reach each other."""
     if node is not None:
         return bool(node.link_classes)
-    devices: Sequence[int] = [
-        len(attempt.document["devices"])
-        for outcome in outcomes
-        for attempt in outcome.attempts
-        if attempt.document is not None
-    ]
+    documents = (attempt.document for outcome in outcomes for attempt in outcome.attempts)
+    devices = (len(document["devices"]) for document in documents if document is not None)
     return max(devices, default=0) > 1

@@ -132,23 +132,20 @@ def ran(sources: Iterable[Source]) -> Mapping[tuple[str, bool], Mapping[Key, Non
 
     The reports tell it: documents, of which there may be thousands, are not read.
     """
-    keys_of = grouped(
-        ((case.where, BETWEEN_NODES in case.experiments or is_several(case.node or "")), key(each))
-        for source in sources
-        for case in source.cases
-        for each in attempts(case, None, 0)
-        if not each.skipped
-    )
-    return {place: dict.fromkeys(keys) for place, keys in keys_of.items()}
+    keys: dict[tuple[str, bool], dict[Key, None]] = {}
+    for case in chain.from_iterable(source.cases for source in sources):
+        several = BETWEEN_NODES in case.experiments or is_several(case.node or "")
+        for attempt in attempts(case, None, 0):
+            if not attempt.skipped:
+                keys.setdefault((case.where, several), {})[key(attempt)] = None
+    return keys
 
 
 def group(sources: Sequence[Source]) -> dict[JudgedNode, NodeResults]:
     """Return the results of sources by node."""
+    rows = [row for source in sources for row in source.checks]
     clocks = grouped(
-        (row.where, row.clock)
-        for source in sources
-        for row in source.checks
-        if row.case is not None and row.clock is not None
+        (row.where, row.clock) for row in rows if row.case is not None and row.clock is not None
     )
     nodes: dict[JudgedNode, NodeResults] = defaultdict(NodeResults)
     for source in sources:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Collection, Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
@@ -425,13 +426,12 @@ def _files_of(folder: Path) -> set[str]:
     ours = str(earlier.get("form")).startswith("fabricheck-verdict-")
     lists = [earlier.get("nodes"), earlier.get("networks")] if ours else []
     # A list that was changed by hand may have anything.
+    rows = chain.from_iterable(rows for rows in lists if isinstance(rows, list))
+    names = [row.get("file") for row in rows if isinstance(row, dict)]
     return {
-        row["file"]
-        for rows in lists
-        if isinstance(rows, list)
-        for row in rows
-        if isinstance(row, dict) and isinstance(row.get("file"), str)
-        if Path(row["file"]).name == row["file"] and (folder / row["file"]).is_file()
+        name
+        for name in names
+        if isinstance(name, str) and Path(name).name == name and (folder / name).is_file()
     }
 
 

@@ -339,13 +339,13 @@ class NodeJudgement:
     def _missing(self) -> Iterator[str]:
         # The record has checks by class, the sessions by check name.
         ran = {(where, check.split()[0]) for where, _, check in self.outcomes}
-        absent = [
-            check
+        in_sets = [
+            (where, check)
             for where, recorded in self.recorded.items()
             for name in self.sets
             for check in recorded.of_set(name)
-            if (where, check) not in ran
         ]
+        absent = [check for where, check in in_sets if (where, check) not in ran]
         if self.several:
             # Other checks of the set may be of other nodes.
             here = {

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
+from fabricheck.judge.verdict.checks import Attempt
 from fabricheck.judge.verdict.subjects import NodeResults
 from fabricheck.node import products
 from fabricheck.results import state
@@ -22,21 +23,21 @@ from fabricheck.site.software import FOLDER
 
 def times(results: NodeResults) -> tuple[datetime | None, float | None]:
     """Return when the first program began, and the total seconds of all sessions on the node."""
-    by_source = [
-        [
-            datetime.fromisoformat(text)
-            for attempt in attempts
-            if attempt.document is not None
-            for text in (attempt.document["started"], attempt.document["finished"])
-            if text is not None
-        ]
-        for _, attempts in results.by_source
-    ]
+    by_source = [[*_times_of(attempts)] for _, attempts in results.by_source]
     spans = [times for times in by_source if times]
     if not spans:
         return None, None
     start = min(map(min, spans)).astimezone(UTC)
     return start, sum((max(times) - min(times)).total_seconds() for times in spans)
+
+
+def _times_of(attempts: Iterable[Attempt]) -> Iterator[datetime]:
+    for attempt in attempts:
+        if attempt.document is None:
+            continue
+        for text in (attempt.document["started"], attempt.document["finished"]):
+            if text is not None:
+                yield datetime.fromisoformat(text)
 
 
 def devices(documents: Iterable[ResultDocument]) -> list[model.Device]:

@@ -100,11 +100,13 @@ def _two_levels(observed: Observed) -> Finding:
     neither = {pair: value for pair, value in values.items() if pair not in known}
     texts = [f"{len(part)} in one ({limits})" for part, limits in zip(inside, levels, strict=True)]
     named = [f"{a}-{b} {value.value:.1f}" for (a, b), value in neither.items()]
+    parts = [part for part in (*inside, neither) if part]
+    numbers = [number for part in parts for number in EVERY_COPY.numbers(part)]
     return verdict(
         all(inside) and not neither,
         f"Levels in GB/s of {len(values)} ordered pairs: {listed(texts)}; in neither: "
         f"{listed(named, 3) or 'none'}.",
-        *(number for part in (*inside, neither) if part for number in EVERY_COPY.numbers(part)),
+        *numbers,
     )
 
 

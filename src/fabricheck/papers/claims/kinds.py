@@ -177,11 +177,8 @@ def absent(
         wrong = [point for point in points if point.errors]
         operations = sorted({point.operation for point in points})
         skipped = {
-            entry["operation"]
-            for point in points
-            for entry in point.document.get("skipped") or ()
-            if entry["operation"] not in operations
-        }
+            entry["operation"] for point in points for entry in point.document.get("skipped") or ()
+        }.difference(operations)
         named_wrong = sorted({f"{series.operation} of {about(series.bytes)}" for series in wrong})
         most = max(point.taking_part or 0 for point in points)
         untested = f"; not tested: {listed(sorted(skipped))}" if skipped else ""

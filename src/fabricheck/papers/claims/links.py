@@ -72,7 +72,8 @@ def _two_hops(observed: Observed) -> Finding:
     as_modelled(observed)
     longest = max(max(row) for row in node.hop_matrix)
     most = value("paper-p2p-maxhops")
-    apart = [pair for kind, pairs in node.link_classes.items() if not kind.links for pair in pairs]
+    unlinked = [pairs for kind, pairs in node.link_classes.items() if not kind.links]
+    apart = [pair for pairs in unlinked for pair in pairs]
     return verdict(
         longest <= most and not apart,
         f"The longest of the shortest paths of {node.name} has {longest} hops, and "

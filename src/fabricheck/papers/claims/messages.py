@@ -139,12 +139,10 @@ def _indirect(
     )
     values = {}
     for direct in (kind for kind in by_class if kind.direct):
-        indirect = [
-            point
-            for kind, some in by_class.items()
-            if kind.links == direct.links and not kind.direct and hops in (None, kind.hops)
-            for point in some
-        ]
+        indirect: list[Value] = []
+        for kind, some in by_class.items():
+            if kind.links == direct.links and not kind.direct and hops in (None, kind.hops):
+                indirect += some
         if indirect:
             rates = [
                 statistics.median(point.value for point in some)

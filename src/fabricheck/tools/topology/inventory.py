@@ -267,18 +267,18 @@ def one_sided(content: Mapping[str, Any], origin: str) -> list[Mismatch]:
     Through a switch the links of each direction are those of one device.
     """
     ways = {(way["from"], way["to"]): way for way in content["links"]}
-    return [
-        Mismatch(
-            f"Pair {a}-{b}: {count(there, 'link')} from {a} to {b}, {count(back, 'link')} back, in "
-            f"{origin}.",
-            (a, b),
-            lost=True,
-        )
-        for a, b in combinations(range(len(content["devices"])), 2)
-        if ways[a, b]["kind"] != "nvswitch" and ways[b, a]["kind"] != "nvswitch"
-        for there, back in [(ways[a, b]["links"], ways[b, a]["links"])]
-        if None not in (there, back) and there != back
-    ]
+    mismatches = []
+    for a, b in combinations(range(len(content["devices"])), 2):
+        if "nvswitch" in (ways[a, b]["kind"], ways[b, a]["kind"]):
+            continue
+        there, back = ways[a, b]["links"], ways[b, a]["links"]
+        if None not in (there, back) and there != back:
+            sentence = (
+                f"Pair {a}-{b}: {count(there, 'link')} from {a} to {b}, {count(back, 'link')} "
+                f"back, in {origin}."
+            )
+            mismatches.append(Mismatch(sentence, (a, b), lost=True))
+    return mismatches
 
 
 def unlike(content: Mapping[str, Any], origin: str) -> list[Mismatch]:

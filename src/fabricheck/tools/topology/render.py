@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from itertools import permutations
 from typing import Any
 
 from fabricheck.core.show import Table, enumerated, listed
@@ -142,8 +143,7 @@ def model_json(model: NodeModel) -> dict[str, Any]:
 
     Bandwidths are in GB/s per direction, sizes in bytes; each pair has its widest path.
     """
-    n = len(model.devices)
-    pairs = [(a, b) for a in range(n) for b in range(n) if a != b]
+    pairs = permutations(range(len(model.devices)), 2)
     return {
         "identity": model.identity,
         "title": model.title,

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import permutations
 from pathlib import Path
 
 from fabricheck.core.errors import GarbledOutput
@@ -258,7 +259,7 @@ def _links(
     one, gives 0 or 0-0 for all pairs, although XGMI connects them.
     """
     n = range(len(table.labels))
-    if {table.cells[a][b] for a in n for b in n if a != b} in ({"0"}, {"0-0"}, {"0", "0-0"}):
+    if {table.cells[a][b] for a, b in permutations(n, 2)} in ({"0"}, {"0-0"}, {"0", "0-0"}):
         return None, None
     unsupported = section.by_amd_smi or any(
         line.text.startswith(_UNSUPPORTED) for line in section.body
