@@ -44,7 +44,7 @@ def trial(program: str, ranks: str, without: list[str]) -> list[str] | None:
         command += ["--without", ",".join(without)] if without else []
         try:
             subprocess.run(command, capture_output=True, timeout=LIMIT_S, check=False)
-            return [one["operation"] for one in json.loads(output.read_text())["skipped"]]
+            return [entry["operation"] for entry in json.loads(output.read_text())["skipped"]]
         except (OSError, ValueError, KeyError, subprocess.TimeoutExpired):
             return None
 

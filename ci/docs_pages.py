@@ -56,30 +56,38 @@ SETS = ("smoke", "node", "full", "network")
 def check_classes() -> Iterator[tuple[str, str, set[str]]]:
     """Yield name, description and tags of each check of reframe_checks, read from the source."""
     for file in sorted((ROOT / "reframe_checks").glob("*/*.py")):
-        classes = [one for one in ast.parse(file.read_text()).body if isinstance(one, ast.ClassDef)]
+        classes = [
+            class_
+            for class_ in ast.parse(file.read_text()).body
+            if isinstance(class_, ast.ClassDef)
+        ]
         stated: dict[str, dict[str, object]] = {}
-        for one in classes:
-            inherited = [stated.get(ast.unparse(base), {}) for base in one.bases]
-            both = [*inherited, constants(one)]
-            stated[one.name] = {key: value for of in both for key, value in of.items()}
-        for one in classes:
-            if not any("simple_test" in ast.unparse(mark) for mark in one.decorator_list):
+        for class_ in classes:
+            inherited = [stated.get(ast.unparse(base), {}) for base in class_.bases]
+            both = [*inherited, constants(class_)]
+            stated[class_.name] = {
+                key: value
+                for constants_of_class in both
+                for key, value in constants_of_class.items()
+            }
+        for class_ in classes:
+            if not any("simple_test" in ast.unparse(mark) for mark in class_.decorator_list):
                 continue
-            fields = stated[one.name]
+            fields = stated[class_.name]
             if "build" not in fields["tags"]:
-                yield one.name, fields["descr"], fields["tags"]
+                yield class_.name, fields["descr"], fields["tags"]
 
 
-def constants(of: ast.ClassDef) -> dict[str, object]:
+def constants(class_: ast.ClassDef) -> dict[str, object]:
     """Return the constants that a class states by name."""
-    found = {}
-    for line in of.body:
+    values = {}
+    for line in class_.body:
         if isinstance(line, ast.Assign) and isinstance(line.targets[0], ast.Name):
             try:
-                found[line.targets[0].id] = ast.literal_eval(line.value)
+                values[line.targets[0].id] = ast.literal_eval(line.value)
             except ValueError:
                 continue
-    return found
+    return values
 
 
 @cache
@@ -98,10 +106,10 @@ def table_of(experiment: str) -> str:
     rows = []
     for name, descr, tags in check_classes():
         if experiment in tags:
-            smallest = next(one for one in SETS if one in tags)
-            said = re.sub(r" \((?:E\d+(?:, )?)+\)$", "", descr)
-            names = ", ".join(f"`{one}`" for one in shortened(metric_names(name))) or "-"
-            rows.append((f"`{name}`", smallest, said, names))
+            smallest = next(set_ for set_ in SETS if set_ in tags)
+            described = re.sub(r" \((?:E\d+(?:, )?)+\)$", "", descr)
+            names = ", ".join(f"`{set_}`" for set_ in shortened(metric_names(name))) or "-"
+            rows.append((f"`{name}`", smallest, described, names))
     columns = ("check", "set", "measures", "metrics on a node with four MI250X")
     return "\n".join(markdown(columns, rows)) + "\n"
 
@@ -114,7 +122,7 @@ def shortened(names: list[str]) -> list[str]:
     stems = [re.sub("_(worst|median)$", "", name) for name in names]
     pairs = zip(stems, names, strict=True)
     return list(
-        dict.fromkeys(f"{stem}_{{worst,median}}" if stem in both else one for stem, one in pairs)
+        dict.fromkeys(f"{stem}_{{worst,median}}" if stem in both else each for stem, each in pairs)
     )
 
 
@@ -163,13 +171,13 @@ def published(group: str) -> str:
     return "\n".join(markdown(columns, rows)) + "\n"
 
 
-def allowed(one: dict[str, Any]) -> str:
+def allowed(reference: dict[str, Any]) -> str:
     """Return what a limit allows, in words: a tolerance, or that it is a threshold."""
-    if one.get("role") == "threshold":
-        return ", at most" if one["unit"] == "us" else ", at least"
-    if "tolerance" not in one:
+    if reference.get("role") == "threshold":
+        return ", at most" if reference["unit"] == "us" else ", at least"
+    if "tolerance" not in reference:
         return ""
-    lower, upper = (part and f"{100 * part:+g} %" for part in one["tolerance"])
+    lower, upper = (part and f"{100 * part:+g} %" for part in reference["tolerance"])
     return f", accepted {' to '.join(filter(None, (lower, upper)))}"
 
 
@@ -180,7 +188,7 @@ def commands() -> str:
     from fabricheck.core.vocabulary import COMMAND_EXITS
 
     group = typer.main.get_command(cli.app)
-    codes = ((str(code), said) for code, said in COMMAND_EXITS.items())
+    codes = ((str(code), meaning) for code, meaning in COMMAND_EXITS.items())
     parts = [
         "# Commands",
         "",
@@ -233,8 +241,8 @@ def members_of(document: str) -> str:
             continue
         required = part.get("required", ())
         rows = [
-            (f"`{key}`", type_of(one), "yes" if key in required else "", meaning(one))
-            for key, one in part["properties"].items()
+            (f"`{key}`", type_of(member), "yes" if key in required else "", meaning(member))
+            for key, member in part["properties"].items()
         ]
         lines += [f"### {name}", "", *filter(None, [part.get("description")]), ""]
         lines += [*markdown(("member", "type", "required", "meaning"), rows), ""]
@@ -247,38 +255,38 @@ SCHEMAS = {
 }
 
 
-def type_of(one: dict[str, Any]) -> str:
+def type_of(schema: dict[str, Any]) -> str:
     """Return the type of a member, an object by its name."""
-    if "$ref" in one:
-        return one["$ref"].rpartition("/")[2]
-    if "anyOf" in one:
-        return " or ".join(dict.fromkeys(map(type_of, one["anyOf"])))
-    if "items" in one:
-        return f"list of {type_of(one['items'])}"
-    found = one.get("type", "text" if "enum" in one or "const" in one else "any")
-    return " or ".join(found) if isinstance(found, list) else found
+    if "$ref" in schema:
+        return schema["$ref"].rpartition("/")[2]
+    if "anyOf" in schema:
+        return " or ".join(dict.fromkeys(map(type_of, schema["anyOf"])))
+    if "items" in schema:
+        return f"list of {type_of(schema['items'])}"
+    kind = schema.get("type", "text" if "enum" in schema or "const" in schema else "any")
+    return " or ".join(kind) if isinstance(kind, list) else kind
 
 
-def meaning(one: dict[str, Any]) -> str:
+def meaning(schema: dict[str, Any]) -> str:
     """Return what a member means, with the words that it may have."""
-    words = ", ".join(f"`{word}`" for word in one.get("enum", ()))
-    said = " ".join(filter(None, (one.get("description"), words and f"One of {words}.")))
-    return " ".join(said.split()).replace("|", "\\|")
+    words = ", ".join(f"`{word}`" for word in schema.get("enum", ()))
+    text = " ".join(filter(None, (schema.get("description"), words and f"One of {words}.")))
+    return " ".join(text.split()).replace("|", "\\|")
 
 
 def keys_of(file: str) -> str:
     """Return a section for each part of a node model, an overlay or a fabric file."""
     module = importlib.import_module(f"fabricheck.node.{FILES[file]}")
     lines = []
-    for name, one in vars(module).items():
-        own = isinstance(one, type) and one.__module__ == module.__name__
-        if not own or not issubclass(one, BaseModel) or not one.model_fields:
+    for name, value in vars(module).items():
+        is_class_here = isinstance(value, type) and value.__module__ == module.__name__
+        if not is_class_here or not issubclass(value, BaseModel) or not value.model_fields:
             continue
         rows = [
             (f"`{each.alias or key}`", shown(each.annotation), "yes" if each.is_required() else "")
-            for key, each in one.model_fields.items()
+            for key, each in value.model_fields.items()
         ]
-        text = (one.__doc__ or "").replace("``", "`")
+        text = (value.__doc__ or "").replace("``", "`")
         lines += [f"### {name}", "", inspect.cleandoc(text), ""]
         lines += [*markdown(("key", "type", "required"), rows), ""]
     return "\n".join(lines) + "\n"
@@ -307,11 +315,11 @@ def shown(annotation: Any) -> str:
 
 def site_words(group: str) -> str:
     """Return the table of one group of words of a site file, or of the variables."""
-    found = yaml.load(SITE_WORDS.read_text(), Loader=SAFE)[group]
+    words = yaml.load(SITE_WORDS.read_text(), Loader=SAFE)[group]
     if group == "variables":
-        rows = [(f"`{name}`", one["meaning"], one["default"]) for name, one in found.items()]
+        rows = [(f"`{name}`", word["meaning"], word["default"]) for name, word in words.items()]
         return "\n".join(markdown(("variable", "meaning", "default"), rows)) + "\n"
-    rows = [(f"`{name}`", " ".join(text.split())) for name, text in found.items()]
+    rows = [(f"`{name}`", " ".join(text.split())) for name, text in words.items()]
     return "\n".join(markdown(("word", "meaning"), rows)) + "\n"
 
 
@@ -351,14 +359,14 @@ def variables_of(_: str) -> str:
 def sets_of(_: str) -> str:
     """Return the sets with what they show, and the checks that each adds."""
     lines = []
-    for name, one in sets.known().items():
+    for name, set_ in sets.known().items():
         added = [
             check
             for check, _descr, tags in check_classes()
             if next(each for each in SETS if each in tags) == name
         ]
-        limit = f"At most {one.limit_s:g} s on a node. " if one.limit_s else ""
-        lines += [f"### {name}", "", f"{limit}Shows {one.shows}; not {one.not_}.", ""]
+        limit = f"At most {set_.limit_s:g} s on a node. " if set_.limit_s else ""
+        lines += [f"### {name}", "", f"{limit}Shows {set_.shows}; not {set_.not_}.", ""]
         lines += [", ".join(f"`{check}`" for check in sorted(added)) + ".", ""]
     return "\n".join(lines) + "\n"
 
@@ -398,11 +406,11 @@ def site_of(name: str) -> str:
     made = runpy.run_path(str(ROOT / "config" / "sites" / f"{name}.py"))["site_configuration"]
     rows = []
     for system in made["systems"]:
-        for one in system["partitions"]:
-            extras = one["extras"]
+        for partition in system["partitions"]:
+            extras = partition["extras"]
             rows += [
-                (f"**`{system['name']}:{one['name']}`**", one["descr"]),
-                ("reached by", " ".join(f"`{option}`" for option in one.get("access", ()))),
+                (f"**`{system['name']}:{partition['name']}`**", partition["descr"]),
+                ("reached by", " ".join(f"`{option}`" for option in partition.get("access", ()))),
                 *((key, f"`{extras[key]}`") for key in NAMED if key in extras),
                 *(
                     [("recommended binding", " ".join(f"`{o}`" for o in extras["site_binding"]))]
@@ -410,11 +418,15 @@ def site_of(name: str) -> str:
                     else ()
                 ),
             ]
-    for one in made["environments"]:
-        extras = one["extras"]
-        loads = " ".join(m if isinstance(m, str) else m["name"] for m in one.get("modules", ()))
-        rows.append((f"environment `{one['name']}`", f"`module load {loads}`" if loads else ""))
-        for variable, value in one.get("env_vars", ()):
+    for environment in made["environments"]:
+        extras = environment["extras"]
+        loads = " ".join(
+            m if isinstance(m, str) else m["name"] for m in environment.get("modules", ())
+        )
+        rows.append(
+            (f"environment `{environment['name']}`", f"`module load {loads}`" if loads else "")
+        )
+        for variable, value in environment.get("env_vars", ()):
             rows.append(("variable", f"`{variable}={value}`"))
         if "spack_environment" in extras:
             rows.append(("Spack environment", f"`{extras['spack_environment']}`"))
@@ -433,12 +445,12 @@ def parity_of(document: str) -> str:
     file = ROOT / "src" / "fabricheck" / "papers" / "parity.yaml"
     rows = [
         (
-            one["item"],
-            ", ".join(f"`{name}`" for name in one["published"]) or "no number",
-            ", ".join(f"`{name}`" for name in one["checks"]) or "-",
-            *(" ".join(one[key].split()).replace("|", "\\|") for key in TEXTS),
+            row["item"],
+            ", ".join(f"`{name}`" for name in row["published"]) or "no number",
+            ", ".join(f"`{name}`" for name in row["checks"]) or "-",
+            *(" ".join(row[key].split()).replace("|", "\\|") for key in TEXTS),
         )
-        for one in yaml.load(file.read_text(), Loader=SAFE)[document]
+        for row in yaml.load(file.read_text(), Loader=SAFE)[document]
     ]
     columns = ("item", "published", "checks", "in the document", "in this suite", "parity")
     return "\n".join(markdown(columns, rows)) + "\n"
@@ -452,20 +464,20 @@ def kernels_of(what: str) -> str:
     rows: dict[tuple[str, ...], dict[str, str]] = {}
     for name, extra in KERNELS[what].items():
         document = json.loads((RECORDED / "h200" / "one-device" / f"{name}.json").read_text())
-        for one in document["series"]:
+        for series in document["series"]:
             if what == "variants":
                 key, column = (
-                    (one["operation"], one["loads"] or "none"),
-                    f"{one['elements']} elements",
+                    (series["operation"], series["loads"] or "none"),
+                    f"{series['elements']} elements",
                 )
             else:
-                key = (str(one["grid"] or "cover"),)
-                column = one["operation"] + extra
+                key = (str(series["grid"] or "cover"),)
+                column = series["operation"] + extra
             # What only reads has the same grid twice: where none was given, it loops too.
-            rows.setdefault(key, {}).setdefault(column, f"{one['median']:.4g}")
+            rows.setdefault(key, {}).setdefault(column, f"{series['median']:.4g}")
     columns = list(dict.fromkeys(column for row in rows.values() for column in row))
     first = ("kernel", "loads") if what == "variants" else ("blocks",)
-    cells = ([*key, *(row.get(one, "") for one in columns)] for key, row in rows.items())
+    cells = ([*key, *(row.get(column, "") for column in columns)] for key, row in rows.items())
     return "\n".join(markdown((*first, *columns), cells)) + "\n"
 
 

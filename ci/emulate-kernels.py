@@ -92,9 +92,9 @@ def run_case(device, kernel):
 def run_build(emulator, build, readobj, wrong):
     """Run all kernels of a build, print a line for each, and return the log's entries."""
     targets, compilers = loaded(build, readobj)
-    said = {"compiler": ", ".join(compilers), "targets": {}}
+    record = {"compiler": ", ".join(compilers), "targets": {}}
     for target, kernels in sorted(targets.items()):
-        print(f"\n{target}, {said['compiler']}")
+        print(f"\n{target}, {record['compiler']}")
         print(f"{'kernel':45} {'elements':>8} {'blocks':>6} {'result':6} {'faults':>6} {'s':>6}")
         device, rows = Device(emulator, kernels), []
         for kernel in CASES:
@@ -112,8 +112,8 @@ def run_build(emulator, build, readobj, wrong):
             if row["wrong"]:
                 wrong.append(f"{target}: {kernel}: {row['wrong']}")
         wrong += [f"{target}: {kernel} is run by no case" for kernel in kernels.keys() - CASES]
-        said["targets"][target] = rows
-    return said
+        record["targets"][target] = rows
+    return record
 
 
 def fail(sentence):

@@ -27,17 +27,17 @@ def variants():
     flags = {False: "false", True: "true"}
     for count in (1, 2, 4, 8):
         rest = 1 if count > 1 else 0
-        for one in (False, True):
-            loads, stores = [load + word[one]], [store + word[one]]
-            yield f"read_kernel<{flags[one]}, {count}>", [*loads * (count + rest), *PLAIN]
-            yield f"write_kernel<{flags[one]}, {count}>", stores * (count + rest)
+        for streaming in (False, True):
+            loads, stores = [load + word[streaming]], [store + word[streaming]]
+            yield f"read_kernel<{flags[streaming]}, {count}>", [*loads * (count + rest), *PLAIN]
+            yield f"write_kernel<{flags[streaming]}, {count}>", stores * (count + rest)
             for other in (False, True):
-                kept = [store + word[other]]
+                stores_of = [store + word[other]]
                 for name, sources in (("copy", 1), ("scale", 1), ("add", 2), ("triad", 2)):
                     yield (
-                        f"loop_kernel<{name}, {flags[one]}, {flags[other]}, {count}>",
-                        [*loads * sources * count, *kept * count]
-                        + [*loads * sources, *kept] * rest,
+                        f"loop_kernel<{name}, {flags[streaming]}, {flags[other]}, {count}>",
+                        [*loads * sources * count, *stores_of * count]
+                        + [*loads * sources, *stores_of] * rest,
                     )
 
 
@@ -115,16 +115,16 @@ def in_loop(lines):
 def accesses(lines, target):
     """Return the memory accesses of a kernel; scalar loads only if they are in a loop."""
     loop = in_loop(lines)
-    found = []
+    instructions = []
     for number, line in enumerate(lines):
         access = re.match(r"\t((?:global|flat|scratch|buffer|ds)_\w+|s_(?:buffer_)?load_\w+)", line)
         if access is None or (access[1].startswith("s_") and number not in loop):
             continue
         bits = " ".join(re.findall(r"\b(?:glc|slc|nt|sc[01])\b", line))
-        found.append(
+        instructions.append(
             ("loop " if number in loop else "") + access[1] + BITS[target].get(bits, f" {bits}")
         )
-    return found
+    return instructions
 
 
 def kernels_of(text):
@@ -136,11 +136,11 @@ def kernels_of(text):
         yield symbol, code.split("\n"), resources
 
 
-def wrong_with(name, found, resources):
+def wrong_with(name, accesses_, resources):
     """Return sentences on the differences of a kernel from the table."""
-    wanted, seen = KERNELS[name], found
+    wanted, seen = KERNELS[name], accesses_
     if name in VARIANTS or name.startswith("compare_kernel"):
-        seen = [access for access in found if access not in ARGUMENTS]
+        seen = [access for access in accesses_ if access not in ARGUMENTS]
     if name in ANY_ORDER:
         wanted, seen = sorted(wanted), sorted(seen)
     if not re.fullmatch(", ".join(wanted), ", ".join(seen)):
@@ -153,10 +153,10 @@ def wrong_with(name, found, resources):
         yield f"takes {count} registers, which leaves {waves(resources)} waves a SIMD"
 
 
-def counted(found):
+def counted(accesses_):
     """Return accesses as text, equal ones that follow each other with their number."""
-    groups = [(one, len(list(several))) for one, several in itertools.groupby(found)]
-    return ", ".join(one if count == 1 else f"{count} {one}" for one, count in groups)
+    groups = [(access, len(list(several))) for access, several in itertools.groupby(accesses_)]
+    return ", ".join(access if count == 1 else f"{count} {access}" for access, count in groups)
 
 
 def waves(resources):
@@ -171,12 +171,14 @@ def main(build):
     for file in sorted(Path(build).glob("**/*-hip-amdgcn-amd-amdhsa-*.s")):
         target = file.stem.rpartition("-")[2]
         for symbol, lines, resources in kernels_of(file.read_text()):
-            name, found = name_of(symbol), accesses(lines, target)
+            name, accesses_ = name_of(symbol), accesses(lines, target)
             seen.setdefault(target, set()).add(name)
             if name not in KERNELS:
                 wrong.append(f"{name} is not in the table of kernels")
             else:
-                wrong += [f"{target}: {name} {why}" for why in wrong_with(name, found, resources)]
+                wrong += [
+                    f"{target}: {name} {why}" for why in wrong_with(name, accesses_, resources)
+                ]
     for target, names in sorted(seen.items()):
         print(f"machine-code: {target}: {len(names)} kernels read")
         wrong += [f"{target}: {name} was not compiled" for name in KERNELS.keys() - names]

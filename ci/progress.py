@@ -40,12 +40,12 @@ def main() -> None:
             again = AGAIN.match(line)
             if again:
                 console.print(f"  once more: what failed ({again[1]})")
-            found = ENDED.search(line.rstrip())
-            if found is None:
+            match = ENDED.search(line.rstrip())
+            if match is None:
                 others.append(line)
                 continue
             ended += 1
-            word, number, total, check, where, why = found.groups()
+            word, number, total, check, where, why = match.groups()
             result, colour = WORDS[word]
             console.print(f"  {result:8}", style=colour, end="")
             line = f"{number:>3}/{total}  {check}  {where}" + (f": {why}" if why else "")

@@ -25,7 +25,7 @@ PROSE = {
 }  # fmt: skip
 
 
-def found(path):
+def misused_words(path):
     """Yield line, word and what to write instead of each word of a page."""
     fenced = recorded = False
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -47,7 +47,7 @@ def main():
         f"{path.relative_to(ROOT) if path.is_relative_to(ROOT) else path}:{number}: {word!r}: "
         f"write {new}"
         for path in pages
-        for number, word, new in found(path)
+        for number, word, new in misused_words(path)
     ]
     for line in lines:
         print(line, file=sys.stderr)

@@ -34,19 +34,19 @@ NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(N
 def words():
     """Return by word list the meaning of the kind of words and of each word."""
     kinds = json.loads((ROOT / "src/fabricheck/core/vocabulary.json").read_text(encoding="utf-8"))
-    found = {}
+    meanings = {}
     for kind in kinds.values():
         of_kind = kind.get("words") or {}
         meaning = kind["meaning"]
         for word, columns in of_kind.items():
             if isinstance(columns, str) or "code" not in columns:
-                said = columns if isinstance(columns, str) else columns["meaning"]
-                meaning += f" {word}: {said}."
+                meaning_of_word = columns if isinstance(columns, str) else columns["meaning"]
+                meaning += f" {word}: {meaning_of_word}."
         parts = [kinds[name]["words"] for name in kind.get("union", ())]
-        found[tuple(dict.fromkeys(word for part in (*parts, of_kind) for word in part))] = (
+        meanings[tuple(dict.fromkeys(word for part in (*parts, of_kind) for word in part))] = (
             kind["meaning"] if parts else meaning
         )
-    return found
+    return meanings
 
 
 MEANINGS = words()
@@ -85,9 +85,9 @@ def form(hint, changes=False):
 def annotated(made, metadata):
     """Return a schema with the constraints and the description of an annotation."""
     at_least = "minItems" if made.get("type") == "array" else "minLength"
-    for one in metadata:
+    for constraint in metadata:
         # A type of Pydantic's that says more to it alone has its constraint within.
-        for part in getattr(one, "metadata", None) or [one]:
+        for part in getattr(constraint, "metadata", None) or [constraint]:
             match part:
                 case str():
                     made = {"description": part} | made
@@ -137,7 +137,7 @@ def schema():
         "type": "object",
     } | members(model.ResultDocument)
     named = [var for var in vars(model).values() if typing.is_typeddict(var)]
-    parts = {one.__name__: members(one) for one in named if one is not model.ResultDocument}
+    parts = {each.__name__: members(each) for each in named if each is not model.ResultDocument}
     return document | {"$defs": dict(sorted(parts.items()))}
 
 
@@ -147,12 +147,12 @@ def verdict_schema():
     described = defaultdict(dict)
     for module in (verdict, diagnosis):
         body = ast.parse(inspect.getsource(module)).body
-        for owner in [one for one in body if isinstance(one, ast.ClassDef)]:
+        for owner in [statement for statement in body if isinstance(statement, ast.ClassDef)]:
             for base in map(ast.unparse, owner.bases):
                 described[owner.name] |= described[base]
-            for field, said in pairwise(owner.body):
-                if isinstance(field, ast.AnnAssign) and isinstance(said, ast.Expr):
-                    text = inspect.cleandoc(ast.literal_eval(said.value))
+            for field, docstring in pairwise(owner.body):
+                if isinstance(field, ast.AnnAssign) and isinstance(docstring, ast.Expr):
+                    text = inspect.cleandoc(ast.literal_eval(docstring.value))
                     described[owner.name][ast.unparse(field.target)] = text
     for name, definition in made["$defs"].items():
         for field, text in described[name].items():

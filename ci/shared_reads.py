@@ -36,10 +36,10 @@ def whole_lines(lines):
     begun = {}
     for line in lines:
         line = line.rstrip("\n")
-        if found := UNFINISHED.match(line):
-            begun[found[1]] = found[2]
-        elif found := RESUMED.match(line):
-            yield f"{found[1]} {begun.pop(found[1], '')}{found[2]}"
+        if match := UNFINISHED.match(line):
+            begun[match[1]] = match[2]
+        elif match := RESUMED.match(line):
+            yield f"{match[1]} {begun.pop(match[1], '')}{match[2]}"
         else:
             yield line
 
@@ -58,11 +58,13 @@ def counted(lines, folders):
     early = None
     for line in whole_lines(lines):
         if early is None and BEGINS.match(line):
-            early = {name: Counter(one, files=len(files[name])) for name, one in counts.items()}
-        found = CALL.match(line)
-        if not found:
+            early = {
+                name: Counter(counter, files=len(files[name])) for name, counter in counts.items()
+            }
+        match = CALL.match(line)
+        if not match:
             continue
-        call, arguments, value, opened = found.groups()
+        call, arguments, value, opened = match.groups()
         if call in READS or call == "mmap":
             shown = re.search(r"(?:^|, )\d+<([^>]*)>", arguments)
             name = name_of(shown[1], folders) if shown else None
@@ -84,7 +86,7 @@ def counted(lines, folders):
                 counts[name]["opens"] += 1
                 if "O_DIRECTORY" not in arguments:
                     files[name].add(opened)
-    return early, {n: Counter(one, files=len(files[n])) for n, one in counts.items()}, files
+    return early, {n: Counter(counter, files=len(files[n])) for n, counter in counts.items()}, files
 
 
 def main() -> int:
@@ -95,8 +97,8 @@ def main() -> int:
     parser.add_argument("command", nargs="+")
     given = parser.parse_args()
     folders = []
-    for one in given.folder:
-        name, _, path = one.partition("=")
+    for each in given.folder:
+        name, _, path = each.partition("=")
         # Both as it is written and where links lead.
         folders += [(name, path.rstrip("/")), (name, str(Path(path).resolve()))]
     with tempfile.NamedTemporaryFile("r", errors="replace") as trace:
@@ -109,8 +111,8 @@ def main() -> int:
     for name in dict.fromkeys(name for name, _ in folders):
         for when, counts in (("until the first check", early), ("whole", whole)):
             if counts is not None:
-                one = counts.get(name, Counter())
-                print(f"{name + ', ' + when:34}" + "".join(f"{one[h]:13,}" for h in heads))
+                each = counts.get(name, Counter())
+                print(f"{name + ', ' + when:34}" + "".join(f"{each[h]:13,}" for h in heads))
     if given.list:
         print(*sorted(files[given.list]), sep="\n")
     return code

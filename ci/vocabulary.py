@@ -88,9 +88,9 @@ def python(kinds):
             items = (quoted[word] for word in chosen)
             made += listed(f"{name}: tuple[{typed}, ...] = (", items, ")")
         for name, column in kind.get("values", {}).items():
-            told = {w: json.dumps(c[column]) for w, c in words.items() if column in c}
+            texts = {w: json.dumps(c[column]) for w, c in words.items() if column in c}
             value = value_type(words, column, kinds)
-            items = (f"{quoted[word]}: {text}" for word, text in told.items())
+            items = (f"{quoted[word]}: {text}" for word, text in texts.items())
             made += listed(f"{name}: Mapping[str, {value}] = {{", items, "}")
         for name, column in kind.get("by_code", {}).items():
             value = typed if column == "word" else "str"
@@ -130,7 +130,7 @@ def header(kinds):
         "enum class Status {",
     ]
     coded = {w: c for w, c in kinds["status"]["words"].items() if "code" in c}
-    out += [f"  {identifier(word, one)} = {one['code']}," for word, one in coded.items()]
+    out += [f"  {identifier(word, entry)} = {entry['code']}," for word, entry in coded.items()]
     out += ["};"]
     for kind in kinds.values():
         if "header" not in kind:
@@ -147,7 +147,7 @@ def header(kinds):
         out.append(f"}}  // namespace {kind['header']}")
     out += ["", "/// The word of the result document's schema for a status."]
     out += ["inline const char* status_word(Status status) {", "  switch (status) {"]
-    for name in (identifier(word, one) for word, one in coded.items()):
+    for name in (identifier(word, entry) for word, entry in coded.items()):
         out += [f"    case Status::{name}:", f"      return status::{name};"]
     out += ["  }", "  return status::software;", "}"]
     return "\n".join([*out, "", "}  // namespace fabricheck"]) + "\n"
@@ -162,8 +162,8 @@ def table(kind, name):
     return rows(
         [name if "experiment" not in columns else "operation", *columns],
         (
-            [f"`{word}`", *(str(one.get(column, "")) for column in columns)]
-            for word, one in kind["words"].items()
+            [f"`{word}`", *(str(row.get(column, "")) for column in columns)]
+            for word, row in kind["words"].items()
         ),
     )
 
@@ -174,9 +174,9 @@ def words_of_fields(kinds):
     return rows(
         ["field", "word", "meaning"],
         (
-            [f"`{kind['schema']}`" if number == 0 else "", f"`{word}`", one["meaning"]]
+            [f"`{kind['schema']}`" if number == 0 else "", f"`{word}`", row["meaning"]]
             for kind in fields
-            for number, (word, one) in enumerate(kind["words"].items())
+            for number, (word, row) in enumerate(kind["words"].items())
         ),
     )
 
@@ -184,9 +184,9 @@ def words_of_fields(kinds):
 def exits(kinds):
     """Return the exit codes of the programs and of the command line."""
     statuses = kinds["status"]["words"]
-    programs = {one["code"]: [f"`{word}`", one["meaning"]]
-                for word, one in statuses.items() if "code" in one}  # fmt: skip
-    commands = {one["code"]: one["meaning"] for one in kinds["exit"]["words"].values()}
+    programs = {row["code"]: [f"`{word}`", row["meaning"]]
+                for word, row in statuses.items() if "code" in row}  # fmt: skip
+    commands = {row["code"]: row["meaning"] for row in kinds["exit"]["words"].values()}
     return rows(
         ["code", "status", "programs", "command line `fabricheck`"],
         [

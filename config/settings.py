@@ -58,7 +58,7 @@ for _name in ("logs", "reports"):
 #: With each message about a check ReFrame reads all of its variables: those for debugging, which
 #: take half of the time of a dry run, are for who asks for them (-v, RFM_VERBOSE).
 _verbose = "RFM_VERBOSE" in os.environ or any(
-    one == "--verbose" or re.fullmatch("-v+", one) for one in sys.argv
+    option == "--verbose" or re.fullmatch("-v+", option) for option in sys.argv
 )
 
 _logfile = {

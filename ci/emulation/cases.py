@@ -377,39 +377,39 @@ def compare_values(type_name):
         for content in contents(type_name):
             clean = content.elements(count)
 
-            def found(fault, right, changed=None, flipped=(), content=content, clean=clean):
+            def finds(fault, right, changed=None, flipped=(), content=content, clean=clean):
                 data = memory(code, changed or clean)
                 for byte in flipped:
                     device.launch(FLIP_BYTE, 1, 1, data, byte, 5)
                 device.find(fault, kernel, data, count, content.packed(), right)
 
-            found("no fault", NOTHING_FOUND)
+            finds("no fault", NOTHING_FOUND)
             more = COMPARED_BY_BLOCK + 1
             whole = memory(code, content.elements(more))
             device.find("two blocks", kernel, whole, more, content.packed(), NOTHING_FOUND)
             for element in [0, 100, count - 1]:
-                found(
+                finds(
                     f"bit of element {element}", (1, element), flipped=[element * size + size - 1]
                 )
-            found("three bits", (3, 64), flipped=[n * size for n in (128, 64, 255)])
+            finds("three bits", (3, 64), flipped=[n * size for n in (128, 64, 255)])
             unset = [2 ** (8 * size) - 1] * 20
-            found("unwritten range", (20, 40), [*clean[:40], *unset, *clean[60:]])
+            finds("unwritten range", (20, 40), [*clean[:40], *unset, *clean[60:]])
             # Elements of another rank's message, of the neighbour, and of another message: a byte
             # may be equal by chance.
             wrong = replace(content, first_rank=content.first_rank + 1).elements(count)
             mixed = [*clean[:70], *wrong[70:90], *clean[90:]]
-            found("elements of another rank", differing(mixed, clean), mixed)
+            finds("elements of another rank", differing(mixed, clean), mixed)
             shifted = [*clean[:200], *clean[201:], content.element(count)]
-            found("shifted elements", differing(shifted, clean), shifted)
+            finds("shifted elements", differing(shifted, clean), shifted)
             late = replace(content, message=content.message + 1).elements(count)
-            found("another message", differing(late, clean), late)
+            finds("another message", differing(late, clean), late)
 
     return case
 
 
 def differing(data, right):
     """Return the number of differing elements, and the first."""
-    places = [i for i, (one, other) in enumerate(zip(data, right, strict=True)) if one != other]
+    places = [i for i, (value, other) in enumerate(zip(data, right, strict=True)) if value != other]
     return len(places), places[0]
 
 

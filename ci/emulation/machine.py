@@ -156,10 +156,10 @@ class Emulator:
 
     def commit(self):
         """The commit of the checkout, or `unknown`."""
-        said = subprocess.run(
+        ended = subprocess.run(
             ["git", "-C", self.checkout, "rev-parse", "HEAD"], capture_output=True, text=True
         )
-        return said.stdout.strip() or "unknown"
+        return ended.stdout.strip() or "unknown"
 
 
 class Device:
@@ -177,16 +177,16 @@ class Device:
         """Run a kernel with `blocks` blocks, or (x, y) of them."""
         grid = blocks if isinstance(blocks, tuple) else (blocks, 1)
         self.blocks += grid[0] * grid[1]
-        found = self.kernels[kernel]
-        segment = found.arguments(arguments, grid, block)
+        code = self.kernels[kernel]
+        segment = code.arguments(arguments, grid, block)
         packet = array("B", struct.pack(
             "<HHHHHHIIIIIQQQQ", 2, 1, block, 1, 1, 0, grid[0] * block, grid[1], 1, 0, 0, 0,
             segment.buffer_info()[0], 0, 0,
         ))  # fmt: skip
-        registers = found.user_registers(segment.buffer_info()[0], packet.buffer_info()[0])
+        registers = code.user_registers(segment.buffer_info()[0], packet.buffer_info()[0])
         self.emulator.module.run_asm(
-            found.entry, len(found.code.image), *grid, 1, block, 1, 1, segment.buffer_info()[0],
-            found.resources, 0, "cdna", registers,
+            code.entry, len(code.code.image), *grid, 1, block, 1, 1, segment.buffer_info()[0],
+            code.resources, 0, "cdna", registers,
         )  # fmt: skip
 
     def over(self, kernel, count, *arguments, of_block=BLOCK):
@@ -199,9 +199,9 @@ class Device:
 
         It must have compared all elements: their number is added to what stood there.
         """
-        found = memory("Q", (*NOTHING_FOUND, count))
-        self.over(kernel, count, data, count, expected, found, of_block=COMPARED_BY_BLOCK)
-        require("elements compared, and behind", found[2:], [2 * count])
-        if tuple(found[:2]) != right:
-            raise Wrong(f"{fault}: finds (number, first) {tuple(found[:2])}, not {right}")
+        result = memory("Q", (*NOTHING_FOUND, count))
+        self.over(kernel, count, data, count, expected, result, of_block=COMPARED_BY_BLOCK)
+        require("elements compared, and behind", result[2:], [2 * count])
+        if tuple(result[:2]) != right:
+            raise Wrong(f"{fault}: finds (number, first) {tuple(result[:2])}, not {right}")
         self.faults += right != NOTHING_FOUND

@@ -103,7 +103,7 @@ def unwritten(code, count):
 def require(what, seen, right):
     """Raise Wrong for the first wrong element of memory, including the guard."""
     right = memory(seen.typecode, right)
-    for i, (one, other) in enumerate(itertools.zip_longest(seen, right)):
-        if one != other:
+    for i, (value, other) in enumerate(itertools.zip_longest(seen, right)):
+        if value != other:
             where = "element" if i < len(right) - GUARD else "element behind the end"
-            raise Wrong(f"{what}: {where} {i} is {one:#x}, not {other:#x}")
+            raise Wrong(f"{what}: {where} {i} is {value:#x}, not {other:#x}")

@@ -88,8 +88,8 @@ class fabric_pairs(FabricCheck):
         # What judges is loaded where it is needed: sessions start without it.
         from fabricheck.judge.fabric.attributing import attribute
 
-        found = attribute(document)
-        self.at_fault = [fault.sentence for fault in (*found.named, *found.switches)]
+        attribution = attribute(document)
+        self.at_fault = [fault.sentence for fault in (*attribution.named, *attribution.switches)]
         return Figure(metric, float(len(self.at_fault)), (), ())
 
     def _failures(self):

@@ -292,14 +292,14 @@ class p2p_one_to_many(PairCheck):
 
         Of links to three neighbours: links1_2_4, or links3x2 where all are equally wide.
         """
-        found = {}
+        devices_of = {}
         for device, others in self.neighbours().items():
             widths = sorted(self.node.link_class(device, other).links for other in others)
             name = "links" + "_".join(map(str, widths))
             if len(set(widths)) == 1:
                 name = f"links{len(widths)}x{widths[0]}"
-            found.setdefault(name, []).append(device)
-        return {name: devices for name, devices in found.items() if len(devices) > 1}
+            devices_of.setdefault(name, []).append(device)
+        return {name: devices for name, devices in devices_of.items() if len(devices) > 1}
 
     def expected_metrics(self):
         """Return for each way how the worst device compares with those of equal links."""
@@ -330,7 +330,7 @@ class p2p_one_to_many(PairCheck):
             over=("device_set", "source.device", "destination.device"),
             among=among,
         )
-        members = [device for device, its in pairs.items() for _ in its]
+        members = [device for device, pairs_of_device in pairs.items() for _ in pairs_of_device]
         return relative.of_members(shares, self.node, members)
 
 

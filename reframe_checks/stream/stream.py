@@ -53,9 +53,9 @@ def of_packages(packages):
 
 def of_blocks(kernel):
     """Return the best and the worst block of one kernel at the largest size of a scan."""
-    of = {"operation": kernel, "bytes": LARGEST, "alike": False}
+    fixed = {"operation": kernel, "bytes": LARGEST, "alike": False}
     return [
-        stream(f"{kernel}_{reduce}_block", reduce, ("block_size",), **of)
+        stream(f"{kernel}_{reduce}_block", reduce, ("block_size",), **fixed)
         for reduce in ("best", "worst")
     ]
 

@@ -163,7 +163,7 @@ class PeerVariantCheck(VariantCheck):
         return [
             metric
             for operation in ("read", "write")
-            for metric in self.of(
+            for metric in self.metrics_of(
                 operation,
                 {"operation": operation, "role": "single", "device_set": list(widest)},
             )
@@ -176,7 +176,7 @@ class p2p_variants(PeerVariantCheck):
 
     descr = "Variants of kernels from and to a peer (E8)"
     arguments = SCAN
-    of = staticmethod(of_variants)
+    metrics_of = staticmethod(of_variants)
 
 
 @rfm.simple_test
@@ -185,4 +185,4 @@ class p2p_blocks(PeerVariantCheck):
 
     descr = "The number of blocks that fill the path to a peer (E8)"
     arguments = ("--block-size", "1024", *SWEEP)
-    of = staticmethod(of_sweep)
+    metrics_of = staticmethod(of_sweep)
