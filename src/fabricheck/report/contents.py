@@ -172,7 +172,10 @@ class Contents:
     def lost(self) -> tuple[str, ...]:
         """What was lost to a defect, one sentence each."""
         of_parts = (
-            (*part.undrawn, *(said for section in part.added.values() for said in section.defects))
+            (
+                *part.undrawn,
+                *(defect for section in part.added.values() for defect in section.defects),
+            )
             for part in self.parts
         )
         return (*self.undrawn, *chain.from_iterable(of_parts))
@@ -186,17 +189,21 @@ def page_contents(results: Results, on: Sequence[str] = ()) -> Contents:
     :raises NotFoundError: when a node has no result.
     """
     judged = judge(results)
-    found = nodes.overview(results, judged)
+    overview_of_nodes = nodes.overview(results, judged)
     undrawn: list[str] = []
-    overview = tuple(_drawn("all", found.figures, undrawn)) if found is not None else ()
+    overview = (
+        tuple(_drawn("all", overview_of_nodes.figures, undrawn))
+        if overview_of_nodes is not None
+        else ()
+    )
     coverage = rules.coverage(results, partitions.known_sites())
     parts = tuple(
         sorted(
-            _parts(_in_full(results, found, on), judged, coverage),
+            _parts(_in_full(results, overview_of_nodes, on), judged, coverage),
             key=_place,
         )
     )
-    return Contents(results, judged, parts, coverage, found, overview, undrawn)
+    return Contents(results, judged, parts, coverage, overview_of_nodes, overview, undrawn)
 
 
 def _place(part: Part) -> tuple[bool, int, int]:
@@ -204,21 +211,24 @@ def _place(part: Part) -> tuple[bool, int, int]:
     return part.observed.simulated, STATUSES.index(part.verdict.status), -len(part.limited)
 
 
-def _in_full(results: Results, found: Nodes | None, on: Sequence[str]) -> Sequence[Observed]:
-    every = results.observed
+def _in_full(
+    results: Results, overview_of_nodes: Nodes | None, on: Sequence[str]
+) -> Sequence[Observed]:
+    all_observed = results.observed
     if on:
-        lacking = sorted(set(on) - {observed.on for observed in every})
+        lacking = sorted(set(on) - {observed.on for observed in all_observed})
         if lacking:
             raise NotFoundError(
                 f"There is no result of {nodelists.folded(lacking)} in {results.title}."
             )
-        return [observed for observed in every if observed.on in on]
-    if len({observed.on for observed in every}) <= MOST_IN_FULL:
-        return every
-    rows = found.rows if found is not None else ()
+        return [observed for observed in all_observed if observed.on in on]
+    if len({observed.on for observed in all_observed}) <= MOST_IN_FULL:
+        return all_observed
+    rows = overview_of_nodes.rows if overview_of_nodes is not None else ()
     worst_first = dict.fromkeys(row.verdict.node for row in rows if row.verdict.status != "PASS")
-    chosen = [observed for node in worst_first for observed in every if observed.on == node]
-    return chosen[:MOST_IN_FULL] or every[:1]
+    by_node = grouped((observed.on, observed) for observed in all_observed)
+    chosen = [observed for node in worst_first for observed in by_node.get(node, ())]
+    return chosen[:MOST_IN_FULL] or all_observed[:1]
 
 
 def _parts(
@@ -226,35 +236,35 @@ def _parts(
 ) -> Iterator[Part]:
     taken: set[str] = set()
     for observed in chosen:
-        found = findings.Partition(observed, findings.partition_verdict(judged, observed))
-        name = slug(found.name) or "partition"
+        partition = findings.Partition(observed, findings.partition_verdict(judged, observed))
+        name = slug(partition.name) or "partition"
         while name in taken:
             name += "-x"
         taken.add(name)
         # Altair's validation of each part takes a third of the time; the drawers' tests run it
         # instead.
         with schemapi.debug_mode(False):
-            drawn, undrawn = sections(observed, found.verdict.diagnosis)
-        every = [
+            drawn, undrawn = sections(observed, partition.verdict.diagnosis)
+        all_shown = [
             (title, shown)
             for title, figures in drawn.items()
-            for shown in _shown(name, found, figures, coverage, undrawn)
+            for shown in _shown(name, partition, figures, coverage, undrawn)
         ]
-        node = next((shown for _, shown in every if shown.figure.id == "node"), None)
-        rest = grouped((title, shown) for title, shown in every if shown is not node)
+        node = next((shown for _, shown in all_shown if shown.figure.id == "node"), None)
+        rest = grouped((title, shown) for title, shown in all_shown if shown is not node)
         others = {each.ID: each.judged_claims(observed) for each in added_sections()}
-        yield Part(observed, found.verdict, name, others, node, rest, tuple(undrawn))
+        yield Part(observed, partition.verdict, name, others, node, rest, tuple(undrawn))
 
 
 def _shown(
     part: str,
-    found: findings.Partition,
+    partition: findings.Partition,
     figures: Sequence[Figure],
     coverage: Sequence[Coverage],
     undrawn: list[str],
 ) -> Iterator[Shown]:
     """Yield the figures of a partition, with their partition and node."""
-    observed = found.observed
+    observed = partition.observed
     name, shows = "", "a CPU, no GPU" if observed.runtimes == {"host"} else "no node model"
     if observed.node is not None:
         name, shows = observed.node.whole_name, observed.node.name
@@ -262,7 +272,7 @@ def _shown(
         rows = session_rows(shown.figure.rows)
         measured = {row["experiment"] for row in rows if "experiment" in row}
         yield replace(
-            shown, where=found.name, node_shown=shows, node=name,
+            shown, where=partition.name, node_shown=shows, node=name,
             measured=frozenset(measured or _measured(observed, coverage)),
         )  # fmt: skip
 
@@ -270,13 +280,11 @@ def _shown(
 def _measured(observed: Observed, coverage: Iterable[Coverage]) -> Iterator[str]:
     """Yield the experiments of which a partition has series or comparisons."""
     yield from (point.experiment for point in observed.points)
-    yield from (
-        row.experiment.id
-        for row in coverage
-        for ran in row.ran
-        if (ran.where, ran.node) == (observed.where, observed.on)
-        and (ran.series or ran.comparisons)
-    )
+    for row in coverage:
+        for ran in row.ran:
+            here = (ran.where, ran.node) == (observed.where, observed.on)
+            if here and (ran.series or ran.comparisons):
+                yield row.experiment.id
 
 
 def _drawn(part: str, figures: Sequence[Figure], undrawn: list[str]) -> Iterator[Shown]:

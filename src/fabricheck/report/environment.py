@@ -73,15 +73,15 @@ def software(sessions: Iterable[Session]) -> tuple[list[str], list[str]]:
     Equal statements of the sessions of a job are listed once.
     """
     says: dict[str, None] = {}
-    kept: list[str] = []
+    lock_files: list[str] = []
     for session in sessions:
-        found = sentences(session.outputs, session.start, session.end)
-        new = [sentence for sentence in found if sentence not in says]
+        recorded = sentences(session.outputs, session.start, session.end)
+        new = [sentence for sentence in recorded if sentence not in says]
         says |= dict.fromkeys(new)
         folders = [folder / FOLDER for folder in session.outputs if (folder / FOLDER).is_dir()]
         files = folders[0].iterdir() if new and folders else ()
-        kept += sorted(str(file) for file in files if file.name != FILE)
-    return list(says), kept
+        lock_files += sorted(str(file) for file in files if file.name != FILE)
+    return list(says), lock_files
 
 
 def _time(seconds: float) -> str:
@@ -123,9 +123,9 @@ def _facts(document: ResultDocument) -> Iterator[Fact]:
         yield Fact("note", note)
 
 
-def _who(checks: list[str], every: list[str]) -> str:
+def _who(checks: list[str], all_checks: list[str]) -> str:
     """Return the checks that report something; empty if all do."""
-    others = [name for name in dict.fromkeys(every) if name not in checks]
+    others = [name for name in dict.fromkeys(all_checks) if name not in checks]
     if not others:
         return ""
     if len(others) <= _MOST_OTHERS < len(checks):
@@ -155,8 +155,8 @@ _ELSEWHERE = frozenset({
 
 def logged(observed: Observed) -> list[str]:
     """Return what logs say of devices, each once for all checks of a partition."""
-    every = chain.from_iterable(map(state.logged, observed.documents))
-    return list(map(sentence_of, merged(every)))
+    entries = chain.from_iterable(map(state.logged, observed.documents))
+    return list(map(sentence_of, merged(entries)))
 
 
 def partition_state(observed: Observed) -> Mapping[str, Any]:
@@ -171,18 +171,21 @@ def partition_state(observed: Observed) -> Mapping[str, Any]:
     rows = [row.values for check in observed.checks for row in table.states(check)]
     if not rows:
         return {}
-    every = chain.from_iterable(map(state.causes, documents))
+    all_causes = chain.from_iterable(map(state.causes, documents))
     absent = {
         reading["item"]: reading["why"] for each in documents for reading in each["state"]["absent"]
     }
     of_device = grouped((row["device"], row) for row in rows if "device" in row)
-    devices = {index: dict(_ranges(own)) for index, own in sorted(of_device.items())}
+    devices = {
+        index: dict(_ranges(state_of_device))
+        for index, state_of_device in sorted(of_device.items())
+    }
     return {
-        "causes": list(map(sentence_of, merged(every))),
+        "causes": list(map(sentence_of, merged(all_causes))),
         "host": dict(_ranges(row for row in rows if "device" not in row)),
         "indices": list(devices),
         "devices": {
-            what: [own.get(what, "") for own in devices.values()]
+            what: [state_of_device.get(what, "") for state_of_device in devices.values()]
             for what in dict.fromkeys(chain.from_iterable(devices.values()))
         },
         "absent": [f"{item}: {why}" for item, why in absent.items()],
@@ -192,9 +195,9 @@ def partition_state(observed: Observed) -> Mapping[str, Any]:
 
 def _ranges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     """Yield what a column of the export is of, and the range of its values, where any is known."""
-    every = list(rows)
+    all_rows = list(rows)
     for column in columns():
-        values = [row[column.name] for row in every if row.get(column.name) is not None]
+        values = [row[column.name] for row in all_rows if row.get(column.name) is not None]
         if values and "state" in column.kinds and column.name not in _ELSEWHERE:
             yield column.meaning, _range(column.name, values)
 

@@ -79,7 +79,8 @@ def experiment_rows(observed: Observed, references: Iterable[Reference]) -> tupl
         # E14 chooses sets of devices from the measurements of E8.
         for name in names & tags.get(check, names) or tags.get(check, names):
             by_experiment.setdefault(name, []).append((reference, series))
-    ran = {name for case in observed.cases if not case.skipped for name in case.experiments}
+    cases = [case for case in observed.cases if not case.skipped]
+    ran = {name for case in cases for name in case.experiments}
     measured = {point.experiment for point in observed.points}
     return tuple(
         _row(
@@ -132,23 +133,23 @@ def _limit(metric: Metric) -> str:
     return f"at least {least}" if least is not None else f"at most {most}" if most else ""
 
 
-def _place(one: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:
+def _place(reference: Reference, series: list[Series]) -> tuple[bool, bool, bool, float]:
     """Return the sort key of a metric: missed, with series of its unit, limited, nearest."""
-    margin = 0.0 if one.metric.margin is None else one.metric.margin
-    has_unit = any(point.unit == one.metric.unit for point in series)
+    margin = 0.0 if reference.metric.margin is None else reference.metric.margin
+    has_unit = any(point.unit == reference.metric.unit for point in series)
     return (
-        not one.metric.recorded.missed,
+        not reference.metric.recorded.missed,
         not has_unit,
-        not one.limits,
-        margin if one.limits else 0.0,
+        not reference.limits,
+        margin if reference.limits else 0.0,
     )
 
 
-def _extremes(one: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
-    in_unit = (point for point in series if point.unit == one.metric.unit)
+def _extremes(reference: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
+    in_unit = (point for point in series if point.unit == reference.metric.unit)
     ordered = sorted(in_unit, key=lambda it: it.value if it.better == "higher" else -it.value)
     ends = [Extreme(point.value, point.place) for point in ordered] or [
-        Extreme(one.metric.value or 0.0, "")
+        Extreme(reference.metric.value or 0.0, "")
     ]
     return ends[-1], ends[0]
 

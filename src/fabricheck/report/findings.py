@@ -51,13 +51,15 @@ _MOST_NAMED = 3
 
 def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
     """Return what to do after a session, each as a sentence, the most urgent first."""
-    every = list(judged)
-    steps = evidence.software_first(every)
+    verdicts_ = list(judged)
+    steps = evidence.software_first(verdicts_)
     for is_simulated in (False, True):
-        verdicts = [verdict for verdict in every if (verdict.simulated is not None) == is_simulated]
+        verdicts = [
+            verdict for verdict in verdicts_ if (verdict.simulated is not None) == is_simulated
+        ]
         for same in by_label(verdicts).values():
             steps += _steps(same)
-    note = model.provisional_note(where for verdict in every for where in verdict.provisional)
+    note = model.provisional_note(where for verdict in verdicts_ for where in verdict.provisional)
     return [*steps, *([note] if note else [])]
 
 
@@ -66,8 +68,8 @@ def _steps(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
     first, names = verdicts[0], folded(titled(verdict.node) for verdict in verdicts)
     because = first_reason(first) or "there is no result."
     if first.simulated is not None:
-        found = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
-        yield f"The simulated node {found} This says nothing about a machine."
+        outcome = "passed." if first.status == "PASS" else f"is {first.label}: {because}"
+        yield f"The simulated node {outcome} This says nothing about a machine."
     elif first.status == "PASS":
         yield from _accepted(verdicts)
     elif first.status == "UNSTABLE":
@@ -101,20 +103,20 @@ def _accepted(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
             yield f"Nothing failed on {names}; not accepted, since no GPU was measured there."
 
 
-def is_of(verdict: NodeVerdict, one: Observed) -> bool:
+def is_of(verdict: NodeVerdict, observed: Observed) -> bool:
     """Whether values belong to a verdict's subject, the machine or its simulation."""
-    here = one.where in verdict.partitions or not one.where
-    return here and (one.kind == "simulated") == (verdict.simulated is not None)
+    here = observed.where in verdict.partitions or not observed.where
+    return here and (observed.kind == "simulated") == (verdict.simulated is not None)
 
 
 def first_reason(verdict: NodeVerdict) -> str:
     """Return the diagnosis and the first reason against PASS."""
-    found = verdict.diagnosis
-    said = (
-        *([found.sentence] if found is not None and found.degraded else []),
+    diagnosis = verdict.diagnosis
+    sentences = (
+        *([diagnosis.sentence] if diagnosis is not None and diagnosis.degraded else []),
         *(f"{reason.sentence.rstrip('.')}." for reason in verdict.reasons[:1]),
     )
-    return " ".join(dict.fromkeys(said))
+    return " ".join(dict.fromkeys(sentences))
 
 
 def partition_verdict(judged: Iterable[NodeVerdict], observed: Observed) -> NodeVerdict:
@@ -122,14 +124,14 @@ def partition_verdict(judged: Iterable[NodeVerdict], observed: Observed) -> Node
 
     Results without a node's name may be of several: their reasons come together.
     """
-    its = [
+    verdicts = [
         verdict
         for verdict in judged
         if observed.on in (None, verdict.node) and is_of(verdict, observed)
     ]
-    worst = min(its, key=lambda judged: STATUSES.index(judged.status))
-    others = (each for verdict in its if verdict is not worst for each in verdict.reasons)
-    reasons = [*worst.reasons, *others]
+    worst = min(verdicts, key=lambda judged: STATUSES.index(judged.status))
+    others = [verdict for verdict in verdicts if verdict is not worst]
+    reasons = [*worst.reasons, *(each for verdict in others for each in verdict.reasons)]
     return worst.model_copy(update={"reasons": reasons}).in_partition(observed.where)
 
 
@@ -189,8 +191,8 @@ class Partition:
         limits = caveats.limits(cases)
         limited = limits["kept"] + limits["missed"]
         series = [series for document in observed.documents for series in document["series"]]
-        noisy = sum(one["noisy"] for one in series)
-        wrong = sum(one["verification"]["errors"] > 0 for one in series)
+        noisy = sum(each["noisy"] for each in series)
+        wrong = sum(each["verification"]["errors"] > 0 for each in series)
         lacking = len(self.problems)
         where_any = (
             (skipped, f"{skipped} skipped"),
@@ -229,7 +231,7 @@ class Partition:
         """Of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
         if self.observed.simulated or self.observed.runtimes <= {"host"}:
             return
-        own = {
+        values_of = {
             name: {
                 series.device: series.value
                 for series in largest(self.observed.select(**fields), attrgetter("device")).values()
@@ -241,11 +243,11 @@ class Partition:
             for series in largest(self.observed.select(**_OF_PAIRS), attrgetter("pair")).values()
             if series.pair is not None
         }
-        found = {device for values in own.values() for device in values if device is not None}
-        for device in sorted({*found, *chain.from_iterable(pairs)}):
+        measured = {*chain.from_iterable(values_of.values()), *chain.from_iterable(pairs)}
+        for device in sorted(device for device in measured if device is not None):
             yield {
                 "device": device,
-                **{name: values.get(device) for name, values in own.items()},
+                **{name: values.get(device) for name, values in values_of.items()},
                 "peers": {to: value for (source, to), value in pairs.items() if source == device},
             }
 
@@ -298,11 +300,11 @@ def problems(entry: Entry) -> Iterator[str]:
     """Yield the problems of a document: missing, unreadable, or of an unfinished run."""
     yield from map(str, entry.problems)
     if entry.document is not None and not entry.document["complete"]:
-        said = entry.document["outcome"]["message"]
+        message = entry.document["outcome"]["message"]
         yield (
             f"{entry.path}: the run did not finish "
-            f"({entry.document['outcome']['status']}{f': {said}' if said else ''}); it has the "
-            "series finished before."
+            f"({entry.document['outcome']['status']}{f': {message}' if message else ''}); it has "
+            "the series finished before."
         )
 
 

@@ -70,38 +70,38 @@ STATES: Mapping[str, str] = {
 }
 
 
-def lines(found: Findings) -> Iterator[str]:
+def lines(findings: Findings) -> Iterator[str]:
     """Yield the text for a terminal, fewer than 40 lines."""
-    fleet = found.fleet
-    if found.changes is not None:
-        yield from _changes(found, found.changes)
+    fleet = findings.fleet
+    if findings.changes is not None:
+        yield from _changes(findings, findings.changes)
     parts = [
         f"{partition.partition.title}: {partition.partition.size}, "
         f"{count(len(partition.partition.metrics), 'metric')}"
-        for partition in found.partitions
+        for partition in findings.partitions
     ]
     yield f"Fleet {fleet.title}: {listed(parts, 3)}"
-    yield from _outliers(found)
-    yield from _groups(found)
-    if found.missing_metrics:
-        lacking = count(len(found.missing_metrics), "node")
+    yield from _outliers(findings)
+    yield from _groups(findings)
+    if findings.missing_metrics:
+        lacking = count(len(findings.missing_metrics), "node")
         yield (
             f"Metrics missing on {lacking} that nine in ten others have: "
-            f"{_nodes_of(found.missing_metrics)}"
+            f"{_nodes_of(findings.missing_metrics)}"
         )
-    if found.unusable:
-        named = listed([distribution.metric.title for distribution in found.unusable], 3)
+    if findings.unusable:
+        named = listed([distribution.metric.title for distribution in findings.unusable], 3)
         yield f"No node has a usable value of {named}"
     if fleet.lost:
         yield f"Requested without any result: {_nodes_of(fleet.lost)}"
     yield from fleet.lost_networks
 
 
-def _outliers(found: Findings) -> Iterator[str]:
-    found_outliers = list(found.outliers)
+def _outliers(findings: Findings) -> Iterator[str]:
+    found_outliers = list(findings.outliers)
     if not found_outliers:
         enough = any(
-            len(partition.partition.nodes) >= outliers.FEWEST for partition in found.partitions
+            len(partition.partition.nodes) >= outliers.FEWEST for partition in findings.partitions
         )
         fewer = f"Fewer than {outliers.FEWEST} nodes: none can stand out."
         yield "No node stands out." if enough else fewer
@@ -184,11 +184,11 @@ def _groups_of(groups: NodeGroups, moved: bool = False) -> str:
     return sentence + (f"; all slow ones and no other have {groups.alike}" if groups.alike else "")
 
 
-def _groups(found: Findings) -> Iterator[str]:
-    counting = [group for group in found.groups if group.counts]
+def _groups(findings: Findings) -> Iterator[str]:
+    counting = [group for group in findings.groups if group.counts]
     sentences = [f"Groups: {_groups_of(groups)}" for groups in counting]
     yield from first_of(sentences, _MOST_GROUPS, " groups (--json, --output)")
-    rest = [group for group in found.groups if not group.counts]
+    rest = [group for group in findings.groups if not group.counts]
     if rest:
         yield (
             "A few nodes are slow together in one check only, as at a moment: "
@@ -196,8 +196,8 @@ def _groups(found: Findings) -> Iterator[str]:
         )
 
 
-def _changes(found: Findings, changes: Changes) -> Iterator[str]:
-    yield f"Before: {changes.before.title}. After: {found.fleet.title}."
+def _changes(findings: Findings, changes: Changes) -> Iterator[str]:
+    yield f"Before: {changes.before.title}. After: {findings.fleet.title}."
     for part in changes.partitions:
         yield from _partition_changes(part)
     if not changes.partitions:
@@ -289,7 +289,7 @@ class Drawn:
     lines, by place and what they are. end: the distance from the median at both ends.
     """
 
-    one: Distribution
+    distribution: Distribution
     odd: int
     bars: Sequence[tuple[int, float]]
     marks: Sequence[tuple[float, str]]
@@ -309,25 +309,25 @@ _SAYING = {
 }
 
 
-def html(found: Findings, path: Path) -> str:
+def html(findings: Findings, path: Path) -> str:
     """Return the HTML page.
 
     :param path: where it is to be written, from which its links start.
     """
     template = templates().get_template("fleet.html.j2")
-    worst = list(found.outliers)
+    worst = list(findings.outliers)
     return template.render(
-        found=found,
-        fleet=found.fleet,
-        changes=found.changes,
-        maps=list(_maps(found)),
+        findings=findings,
+        fleet=findings.fleet,
+        changes=findings.changes,
+        maps=list(_maps(findings)),
         states=STATES,
         odd=worst[:MOST],
         more=max(0, len(worst) - MOST),
         most=MOST,
         longest=_LONGEST_ON_PAGE,
-        links=_links(found, path),
-        distributions=[(part, *_distributions(part)) for part in found.partitions],
+        links=_links(findings, path),
+        distributions=[(part, *_distributions(part)) for part in findings.partitions],
         say=_SAYING,
         nothing_compared=_NOTHING_COMPARED,
         count=count,
@@ -336,37 +336,39 @@ def html(found: Findings, path: Path) -> str:
     )
 
 
-def _links(found: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
+def _links(findings: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
     """Return by node the names of its sessions with a link: to their page, else to their file."""
 
     def link(session: str, origin: str) -> tuple[str, str]:
-        own = Path(origin) / PAGES / session / PAGE
-        target = own if session and own.is_file() else Path(origin)
+        page = Path(origin) / PAGES / session / PAGE
+        target = page if session and page.is_file() else Path(origin)
         return session or target.name, os.path.relpath(target, path.parent)
 
     return {
         node: [link(session, origin) for session, origin in sessions if origin]
-        for node, sessions in found.sessions.items()
+        for node, sessions in findings.sessions.items()
     }
 
 
-def _maps(found: Findings) -> Iterator[Map]:
-    states: dict[str, str] = dict.fromkeys(found.missing_metrics, "fewer")
-    for groups in found.groups:
+def _maps(findings: Findings) -> Iterator[Map]:
+    states: dict[str, str] = dict.fromkeys(findings.missing_metrics, "fewer")
+    for groups in findings.groups:
         if groups.counts and groups.kind != "slow majority":
             states |= dict.fromkeys(groups.slow, "group")
-    changed = found.changes.partitions if found.changes is not None else ()
+    changed = findings.changes.partitions if findings.changes is not None else ()
     states |= dict.fromkeys((outlier.node for each in changed for outlier in each.worse), "worse")
-    states |= dict.fromkeys((outlier.node for _, outlier in found.outliers), "odd")
+    states |= dict.fromkeys((outlier.node for _, outlier in findings.outliers), "odd")
     lost = {changes.partition: changes.lost for changes in changed}
-    for at, judged in enumerate(found.partitions):
+    for at, judged in enumerate(findings.partitions):
         part = judged.partition
-        own = {node: states.get(node, "fine") for node in part.nodes}
-        own |= dict.fromkeys(lost.get(part.title, ()), "lost")
+        state_of = {node: states.get(node, "fine") for node in part.nodes}
+        state_of |= dict.fromkeys(lost.get(part.title, ()), "lost")
         if at == 0:
-            own |= dict.fromkeys(found.fleet.lost, "lost")
-        counts = Counter(own.values())
-        yield Map(part.title, own, {state: counts[state] for state in STATES if state in counts})
+            state_of |= dict.fromkeys(findings.fleet.lost, "lost")
+        counts = Counter(state_of.values())
+        yield Map(
+            part.title, state_of, {state: counts[state] for state in STATES if state in counts}
+        )
 
 
 def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribution]]:
@@ -388,24 +390,28 @@ def _distributions(part: PartitionOutliers) -> tuple[list[Drawn], list[Distribut
         _drawn(part, distribution, odd[distribution.metric])
         for distribution in usable[:_MOST_DRAWN]
     ]
-    shown = {outlier.one.number for outlier in drawn}
+    shown = {each.distribution.number for each in drawn}
     return drawn, [
         distribution for distribution in part.distributions if distribution.number not in shown
     ]
 
 
-def _drawn(part: PartitionOutliers, one: Distribution, odd: int) -> Drawn:
+def _drawn(part: PartitionOutliers, distribution: Distribution, odd: int) -> Drawn:
     """Return the numbers of nodes by their distance from the median, on a logarithmic axis.
 
     The ends are twice the limit, or twice the distance of the groups; what is beyond is in the
     outer bars.
     """
-    values = part.partition.values.to_series(one.number)
-    better = values / one.median - 1
-    limit = one.limit if math.isfinite(one.limit) else LEAST
-    wide = max(3 * one.spread, LEAST, one.groups.apart if one.groups is not None else 0.0)
+    values = part.partition.values.to_series(distribution.number)
+    better = values / distribution.median - 1
+    limit = distribution.limit if math.isfinite(distribution.limit) else LEAST
+    wide = max(
+        3 * distribution.spread,
+        LEAST,
+        distribution.groups.apart if distribution.groups is not None else 0.0,
+    )
     end = ENDS * min(wide, 10.0)
-    behind = better if one.metric.lower_is_better else -better
+    behind = better if distribution.metric.lower_is_better else -better
     at = ((behind.clip(-end, end) + end) / (2 * end) * BARS).floor().clip(0, BARS - 1)
     known = at.filter(at.is_finite().fill_null(False)).cast(pl.Int64)
     counts = dict(known.value_counts().iter_rows())
@@ -417,4 +423,4 @@ def _drawn(part: PartitionOutliers, one: Distribution, odd: int) -> Drawn:
     marks = [(BARS / 2, "median")]
     if limit < end:
         marks.append(((limit + end) / (2 * end) * BARS, "limit"))
-    return Drawn(one, odd, bars, marks, end)
+    return Drawn(distribution, odd, bars, marks, end)

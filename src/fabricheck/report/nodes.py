@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import islice, product
+from itertools import chain, islice, product
 from typing import Any
 
 import altair as alt
@@ -137,50 +137,51 @@ def _place(row: Row) -> tuple[bool, int, float, list[tuple[int, int, str]]]:
 
 def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:
     checks = verdict.checks
-    every = checks.passed + checks.failed + len(checks.skipped)
-    says = first_reason(verdict) or f"{checks.passed} of {count(every, 'check')} passed"
+    total = checks.passed + checks.failed + len(checks.skipped)
+    says = first_reason(verdict) or f"{checks.passed} of {count(total, 'check')} passed"
     if verdict.drain is not None and verdict.simulated is None:
         says = f"{says} {scheduler.advice(verdict.drain)}"
-    own = [
-        metric for part in parts if is_of(verdict, part)
-        for metric in part.metrics if metric.margin is not None
-    ]  # fmt: skip
-    return Row(verdict, says, min(own, key=lambda metric: metric.margin or 0.0, default=None))
+    metrics = [
+        metric
+        for metric in chain.from_iterable(part.metrics for part in parts if is_of(verdict, part))
+        if metric.margin is not None
+    ]
+    return Row(verdict, says, min(metrics, key=lambda metric: metric.margin or 0.0, default=None))
 
 
 def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
     """Yield a figure for each partition, measured and simulated separately."""
     groups = grouped(((spread.where, spread.kind), spread) for spread in spreads)
-    for (where, kind), every in groups.items():
+    for (where, kind), of_kind in groups.items():
         # Of the worst and the median of a check only the first.
         metrics = grouped(
-            ((spread.check, REDUCED.sub("", spread.metric)), spread) for spread in every
+            ((spread.check, REDUCED.sub("", spread.metric)), spread) for spread in of_kind
         )
         shown = [first for first, *_ in metrics.values()][:MOST]
         yield Figure(
             f"nodes-{where}-{kind}",
             f"Each node's value by metric, relative to the median of the nodes of {where}",
             kind,
-            _says(every, shown),
-            list(_data(every)),
+            _says(of_kind, shown),
+            list(_data(of_kind)),
             _drawing(shown, kind),
         )
 
 
-def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
-    nodes = max(len(spread.values) for spread in every)
-    widest = max(every, key=lambda spread: spread.deviation)
+def _says(spreads: Sequence[Spread], shown: Sequence[Spread]) -> str:
+    nodes = max(len(spread.values) for spread in spreads)
+    widest = max(spreads, key=lambda spread: spread.deviation)
     sentences = [
-        f"{count(len(every), 'metric')} of up to {nodes} nodes. The widest is {widest.check} "
+        f"{count(len(spreads), 'metric')} of up to {nodes} nodes. The widest is {widest.check} "
         f"{widest.metric}: robust standard deviation {widest.deviation:.2g} % of the median."
     ]
-    if len(shown) < len(every):
+    if len(shown) < len(spreads):
         sentences.append(
             f"{len(shown)} of them are drawn: those in which a node stands out come first, and a "
             "worst and its median count as one. The data has all of them. The darker a dot, the "
             "more nodes are there."
         )
-    out = dict.fromkeys(node for spread in every for node in spread.worse)
+    out = dict.fromkeys(node for spread in spreads for node in spread.worse)
     if out:
         sentences.append(f"These stand out, as the table below shows: {listed(out, _TOLD)}.")
     elif nodes < FEWEST:
@@ -189,15 +190,15 @@ def _says(every: Sequence[Spread], shown: Sequence[Spread]) -> str:
         )
     else:
         sentences.append("No node is worse than the others by more than their spread.")
-        better = {node for spread in every for node in spread.better}
+        better = {node for spread in spreads for node in spread.better}
         if better:
             are = "1 is better" if len(better) == 1 else f"{len(better)} are better"
             sentences.append(f"{are}: where most nodes are slow, the good ones stand out.")
     return " ".join(sentences)
 
 
-def _data(every: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
-    for spread in every:
+def _data(spreads: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
+    for spread in spreads:
         for node, value in spread.values.items():
             yield {
                 "partition": spread.where,
@@ -218,11 +219,12 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
     # Kept free on the right for the names of nodes that are better.
     high = max(_LINEAR, *(spread.ends[1] for spread in shown)) * 2
     labels = [f"{spread.check} {spread.metric}" for spread in shown]
+    ticks = [tick for each in _TICKS for tick in (-each, each)]
     x = alt.X(
         "percent:Q",
         title="percent above the median of the nodes",
         scale=alt.Scale(type="symlog", constant=_LINEAR, domain=[low, high], nice=False),
-        axis=alt.Axis(values=[t for each in _TICKS for t in (-each, each) if low <= t <= high]),
+        axis=alt.Axis(values=[tick for tick in ticks if low <= tick <= high]),
     )
     y = alt.Y(
         "label:N",
@@ -249,9 +251,9 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
         .encode(text="node:N")
         .transform_filter("datum.node"),
     ]
-    every = alt.InlineData([*_dots(shown, labels, high - low), *names])
+    data = alt.InlineData([*_dots(shown, labels, high - low), *names])
     return drawn(
-        alt.layer(*layers, data=every).properties(
+        alt.layer(*layers, data=data).properties(
             width=_WIDTH, height=_STRIP * len(labels), padding={"left": 2, "right": 8}
         )
     )
@@ -308,8 +310,8 @@ class Spread:
     @property
     def ends(self) -> tuple[float, float]:
         """The least and the greatest value, in percent above the median."""
-        every = self.values.values()
-        return self.percent(min(every)), self.percent(max(every))
+        values = self.values.values()
+        return self.percent(min(values)), self.percent(max(values))
 
 
 def spreads_over_nodes(parts: Iterable[Observed]) -> list[Spread]:
@@ -325,16 +327,16 @@ def spreads_over_nodes(parts: Iterable[Observed]) -> list[Spread]:
 
 
 def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
-    every = [(part, case) for part in parts for case in part.cases]
-    environs = grouped((part.where, case.environ) for part, case in every)
-    found = grouped(
+    cases = [(part, part.on, case) for part in parts for case in part.cases]
+    environs = grouped((part.where, case.environ) for part, _, case in cases)
+    of_nodes = [(part, on, case) for part, on, case in cases if on is not None]
+    values_of = grouped(
         ((part.where, part.kind, REPETITION.sub("", case.name), name, unit, case.environ),
-         (part.on, value))
-        for part, case in every
+         (on, value))
+        for part, on, case in of_nodes
         for name, (value, unit) in case.values.items()
-        if part.on is not None
     )  # fmt: skip
-    for (where, kind, check, name, unit, environ), on_nodes in found.items():
+    for (where, kind, check, name, unit, environ), on_nodes in values_of.items():
         if len({*environs[where]}) > 1:
             check += f" +{environ}"
         values = {node: statistics.median(several) for node, several in grouped(on_nodes).items()}

@@ -47,33 +47,33 @@ REFERENCE_KINDS: Mapping[str, str] = {
 }
 
 
-def files(found: Contents, folder: Path | None = None) -> dict[str, str]:
+def files(contents: Contents, folder: Path | None = None) -> dict[str, str]:
     """Return the files of a report by their path in its folder.
 
     :param folder: the folder from which links to attached files start; the default is `folder`.
     """
-    figures = [*found.overview, *(shown for part in found.parts for shown in part.shown)]
+    figures = [*contents.overview, *(shown for part in contents.parts for shown in part.shown)]
     return {
-        PAGE: render(found, folder),
+        PAGE: render(contents, folder),
         **{f"{FIGURES}/{figure.name}.svg": printable(figure.figure.svg) for figure in figures},
         **{f"{FIGURES}/{figure.name}.csv": printable(figure.csv) for figure in figures},
     }
 
 
-def render(found: Contents, at: Path | None = None) -> str:
+def render(contents: Contents, at: Path | None = None) -> str:
     """Return the page; HTML markup in values is escaped.
 
     :param at: the folder of the page, as in `files`.
     """
-    at = at or folder(found.results)
-    says, kept = environment.software(found.results.sessions)
+    at = at or folder(contents.results)
+    says, lock_files = environment.software(contents.results.sessions)
     return templates().get_template("page.html.j2").render(
-        page=found,
-        results=found.results,
-        session_facts=environment.of_sessions(found.results),
+        page=contents,
+        results=contents.results,
+        session_facts=environment.of_sessions(contents.results),
         software=says,
-        kept=kept,
-        attached={os.path.relpath(path, at): path for path in _attached(found.results)},
+        lock_files=lock_files,
+        attached={os.path.relpath(path, at): path for path in _attached(contents.results)},
         environment=environment,
         few=lambda names: listed(names, _MOST_NAMES, "; ") or "none",
         sources_of=experiments.sources,
@@ -95,8 +95,8 @@ def _attached(results: Results) -> list[Path]:
     """Return the files attached to sessions, and to jobs over many nodes, by name."""
     folders = [path for session in results.sessions for path in session.outputs]
     folders += [job.folder for job in results.jobs]
-    every = {path for folder in folders for path in (folder / ATTACHED).rglob("*")}
-    return sorted(path for path in every if path.is_file())
+    paths = {path for folder in folders for path in (folder / ATTACHED).rglob("*")}
+    return sorted(path for path in paths if path.is_file())
 
 
 def folder(results: Results) -> Path:

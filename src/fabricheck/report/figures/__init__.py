@@ -51,7 +51,11 @@ def sections(
                 with show.working(f"drawing the figures of {observed.where or title}: {title}"):
                     is_node = draw is node.figures
                     for figure in node.figures(observed, diagnosis) if is_node else draw(observed):
-                        if any(figure.id == one.id for own in figures.values() for one in own):
+                        if any(
+                            figure.id == each.id
+                            for of_section in figures.values()
+                            for each in of_section
+                        ):
                             raise ValueError(f"another figure has the id {figure.id!r}")
                         says = figure.says + fitted(observed, figure.rows)
                         figures.setdefault(title, []).append(replace(figure, says=says))

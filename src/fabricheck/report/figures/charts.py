@@ -117,8 +117,8 @@ def curves(
     :param panels: collectives, each with a panel of its own.
     """
     labels = list(dict.fromkeys(row["series"] for row in rows))
-    every = [*known, *(label for label in labels if label not in known)]
-    places = {label: every.index(label) for label in labels}
+    all_labels = [*known, *(label for label in labels if label not in known)]
+    places = {label: all_labels.index(label) for label in labels}
     known_x = sorted(row[x] for row in rows if row[x])
     counts = alt.X(f"{x}:O", title=x_title, axis=alt.Axis(labelAngle=0))
     axis = _sizes(known_x, x_title) if x == "bytes" else counts
@@ -255,8 +255,8 @@ def bars(
     paint = 1.0 if thin else 0.7
     legend = None
     if colours is None:
-        every = [*known, *(label for label in groups if label not in known)]
-        colours = {label: PALETTE[every.index(label) % len(PALETTE)] for label in groups}
+        all_labels = [*known, *(label for label in groups if label not in known)]
+        colours = {label: PALETTE[all_labels.index(label) % len(PALETTE)] for label in groups}
     else:
         colours = {name: colours[name] for name in colours if any(r[fill] == name for r in mine)}
         legend = alt.Legend(symbolType="square", symbolOpacity=paint, labelLimit=160, offset=6)
@@ -348,7 +348,7 @@ def heat_map(
     ends: tuple[float, float],
     *,
     counted: bool = False,
-    own: bool = True,
+    blank_diagonal: bool = True,
     missed: Sequence[tuple[Any, Any]] = (),
     texts: Mapping[tuple[Any, Any], str] | None = None,
     blank: str = "none",
@@ -367,12 +367,12 @@ def heat_map(
     """
     low, high = ends
     named = texts or {place: cell(value, counted) for place, value in cells.items()}
-    every = [
+    cells_drawn = [
         {
             "row": row,
             "column": column,
             "value": cells.get((row, column)),
-            "text": named.get((row, column), "" if own and row == column else blank),
+            "text": named.get((row, column), "" if blank_diagonal and row == column else blank),
             "dark": (cells.get((row, column), high) - low) / (high - low) < _LIGHT,
             "missed": (row, column) in missed,
         }
@@ -414,7 +414,7 @@ def heat_map(
         alt.layer(
             *layers,
             # Set once for all layers: Altair copies it with each change of its owner.
-            data=alt.InlineData(values=every),
+            data=alt.InlineData(values=cells_drawn),
             width=wide * len(columns[1]),
             height=tall * len(rows[1]),
             padding=3,

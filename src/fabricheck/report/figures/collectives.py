@@ -72,7 +72,7 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
             tuple(sorted(point.devices)) not in best,
         ),
     )
-    found = grouped(
+    chosen = grouped(
         ((point.operation, _PROGRAMS[point.program], point.taking_part), point)
         for point in points
         if point.program in _PROGRAMS
@@ -82,9 +82,9 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
         and not point.in_place
     )
     order = list(COLLECTIVES)
-    ordered = sorted(found, key=lambda key: (order.index(key[0]), _CARRIERS.index(key[1]), key[2]))
+    ordered = sorted(chosen, key=lambda key: (order.index(key[0]), _CARRIERS.index(key[1]), key[2]))
     return [
-        of_point(label, found[name, label, count][0], collective=name, partners=count)
+        of_point(label, chosen[name, label, count][0], collective=name, partners=count)
         for name, label, count in ordered
     ]
 
@@ -179,14 +179,14 @@ def bandwidths(observed: Observed) -> Iterator[Figure]:
     """Yield the bus bandwidth of all devices together, each rank receiving elsewhere than it
     sends.
     """
-    every = observed.select(experiment="E11", unit="GB/s", role="single")
-    found = [point for point in every if not point.in_place]
-    most = max((len(point.devices) for point in found), default=0)
+    rates = observed.select(experiment="E11", unit="GB/s", role="single")
+    apart = [point for point in rates if not point.in_place]
+    most = max((len(point.devices) for point in apart), default=0)
     rows: list[Row] = []
     library = ""
     for name in _IN_ORDER:
         here = [
-            series for series in found if series.operation == name and len(series.devices) == most
+            series for series in apart if series.operation == name and len(series.devices) == most
         ]
         line = scan(here)
         if line:

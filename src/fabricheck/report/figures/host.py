@@ -49,8 +49,8 @@ def _copy(memory: str) -> Mapping[str, Mapping[str, str]]:
 
 
 def _managed(to_device: str, to_host: str, movement: str) -> Mapping[str, Mapping[str, str]]:
-    one = {"experiment": "E3", "movement": movement}
-    return {"h2d": {**one, "operation": to_device}, "d2h": {**one, "operation": to_host}}
+    common = {"experiment": "E3", "movement": movement}
+    return {"h2d": {**common, "operation": to_device}, "d2h": {**common, "operation": to_host}}
 
 
 #: Pages migrate to the host when it reads them; a kernel that writes moves them to the device.
@@ -104,15 +104,15 @@ _OF_SEVERAL = (
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars and curves for both directions, then those of several devices at once."""
     for way, title in WAYS.items():
-        found = {
+        by_interface = {
             interface: points
             for interface in INTERFACES
             if (points := _of_first_device(observed, interface, way))
         }
-        if found:
-            yield _best(observed, way, title, found)
+        if by_interface:
+            yield _best(observed, way, title, by_interface)
         rows: list[Row] = []
-        for interface, points in found.items():
+        for interface, points in by_interface.items():
             if line := scan(points):
                 rows += [of_point(interface.label, point) for point in line]
                 rows += _published(observed, interface, way)
@@ -125,9 +125,9 @@ def figures(observed: Observed) -> Iterator[Figure]:
 
 
 def _of_first_device(observed: Observed, interface: Interface, way: str) -> list[Series]:
-    found = observed.select(role="single", **interface.select[way])
-    devices = [point.device for point in found if point.device is not None]
-    return [point for point in found if point.device == min(devices, default=None)]
+    points = observed.select(role="single", **interface.select[way])
+    devices = [point.device for point in points if point.device is not None]
+    return [point for point in points if point.device == min(devices, default=None)]
 
 
 def _published(observed: Observed, interface: Interface, way: str) -> Iterator[Row]:
@@ -136,10 +136,10 @@ def _published(observed: Observed, interface: Interface, way: str) -> Iterator[R
 
 
 def _best(
-    observed: Observed, way: str, title: str, found: Mapping[Interface, list[Series]]
+    observed: Observed, way: str, title: str, by_interface: Mapping[Interface, list[Series]]
 ) -> Figure:
     rows: list[Row] = []
-    for interface, points in found.items():
+    for interface, points in by_interface.items():
         # Data that fits the caches may never cross the link.
         large = [point for point in points if point.regime != "cache"] or points
         best = max(large, key=lambda point: point.value)
@@ -165,8 +165,8 @@ def _best(
 
 def _of_several(observed: Observed) -> Iterator[Figure]:
     """Yield the figure of two devices, where packages have two, and that of 1 to all devices."""
-    found = observed.select(experiment="E5", operation="copy", role={"single", "sum"})
-    sums = largest(found, lambda point: point.devices)
+    copies = observed.select(experiment="E5", operation="copy", role={"single", "sum"})
+    sums = largest(copies, lambda point: point.devices)
     names = _sets_of(observed.node, sums)
     for name, title, sets in _OF_SEVERAL:
         here = {members: sums[names[members]] for members in sets if names.get(members) in sums}
@@ -184,15 +184,15 @@ def _sets_of(
     return {"one": known[0], "all": known[-1]} if known else {}
 
 
-def _at_once(observed: Observed, name: str, title: str, found: Mapping[str, Series]) -> Figure:
+def _at_once(observed: Observed, name: str, title: str, sums: Mapping[str, Series]) -> Figure:
     rows: list[Row] = []
-    for members, point in found.items():
+    for members, point in sums.items():
         label, record = _SETS[members]
         peak = _peak_of(observed.node, point.devices)
         percent = None if peak is None else 100 * point.value / peak
         text = amount(point.value, "") + ("" if percent is None else f", {percent:.0f} %")
         rows.append(of_point(label, point, peak=peak, percent_of_peak=percent, text=text))
-        rows += _published_ratio(observed, label, record, found)
+        rows += _published_ratio(observed, label, record, sums)
     mine = session_rows(rows)
     first, *others = mine
     parts = [
@@ -230,10 +230,10 @@ def _peak_of(node: NodeModel | None, devices: tuple[int, ...]) -> float | None:
 
 
 def _published_ratio(
-    observed: Observed, label: str, record: str, found: Mapping[str, Series]
+    observed: Observed, label: str, record: str, sums: Mapping[str, Series]
 ) -> Iterator[Row]:
     """Yield the published ratio times what this session has for its base."""
-    base = found.get("four_spread" if record == "paper-cpugpu-stream-8v4" else "one")
+    base = sums.get("four_spread" if record == "paper-cpugpu-stream-8v4" else "one")
     if base is None:
         return
     for value in beside(observed.node, record):

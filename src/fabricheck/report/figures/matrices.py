@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain, product
+from itertools import chain, permutations, product
 from typing import Any
 
 from fabricheck.core.amounts import about
@@ -127,8 +127,7 @@ def hops(observed: Observed) -> Iterator[Figure]:
     devices = range(len(node.devices))
     cells = {
         (a, b): float(node.hop_matrix[a][b])
-        for a in devices
-        for b in devices
+        for a, b in permutations(devices, 2)
         if node.hop_matrix[a][b]
     }
     most = max(cells.values(), default=0.0)
@@ -171,16 +170,16 @@ def host_memory(observed: Observed) -> Iterator[Figure]:
             experiment="E4", role="single", operation=operation, host_memory=memory
         )
         placed = (p for p in points if p.host_domain is not None and p.device is not None)
-        found = largest(placed, lambda point: (point.host_domain or 0, point.device or 0))
-        if not found:
+        by_place = largest(placed, lambda point: (point.host_domain or 0, point.device or 0))
+        if not by_place:
             continue
-        domains, devices = (sorted({place[end] for place in found}) for end in (0, 1))
+        domains, devices = (sorted({place[end] for place in by_place}) for end in (0, 1))
         axes = ("NUMA domain", domains), ("device", devices)
-        highest = top(point.value for point in found.values())
+        highest = top(point.value for point in by_place.values())
         title = f"Every NUMA domain with every device, {kind} memory, {way}"
         says = "{size}, NUMA domain first, device second. {values}"
         figure = f"numa-{kind}-{operation}", title, says
-        yield _figure(observed, found, *figure, axes, highest, own=False)
+        yield _figure(observed, by_place, *figure, axes, highest, blank_diagonal=False)
 
 
 def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
@@ -199,7 +198,7 @@ def of_one_size(points: Iterable[Series]) -> dict[Pair, Series]:
 
 def _figure(
     observed: Observed,
-    found: Mapping[Pair, Series],
+    points: Mapping[Pair, Series],
     name: str,
     title: str,
     says: str,
@@ -214,9 +213,9 @@ def _figure(
     :param highest: the end of the colour scale.
     :param look: options of `heat_map`.
     """
-    first = next(iter(found.values()))
-    cells = {place: point.value for place, point in found.items()}
-    expected = {place: expected_by(observed, point) for place, point in found.items()}
+    first = next(iter(points.values()))
+    cells = {place: point.value for place, point in points.items()}
+    expected = {place: expected_by(observed, point) for place, point in points.items()}
     missed = {
         place: wanted
         for place, wanted in expected.items()
@@ -228,7 +227,7 @@ def _figure(
             reference=wanted.reference if wanted else None,
             limit=wanted.limit if wanted else None,
         )
-        for place, point in found.items()
+        for place, point in points.items()
         for wanted in [expected[place]]
     ]  # fmt: skip
     says = says.format(size=about(first.bytes), values=ends(cells, first.unit))
@@ -247,12 +246,12 @@ def _figure(
 
 
 def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
-    found = of_one_size(observed.select(**matrix.select))
-    if not found:
+    points = of_one_size(observed.select(**matrix.select))
+    if not points:
         return
     others = _others(observed, matrix)
     published = {pair: value.value for pair, value in others.items()}
-    cells = {pair: point.value for pair, point in found.items()}
+    cells = {pair: point.value for pair, point in points.items()}
     count = max(max(pair) for pair in [*cells, *others]) + 1
     devices = range(max(count, len(observed.node.devices) if observed.node else 0))
     axes = (matrix.row, devices), (matrix.column, devices)
@@ -266,13 +265,13 @@ def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:
         for pair, value in others.items()
     ]
     figure = _figure(
-        observed, found, matrix.id, matrix.title, says, axes, highest,
+        observed, points, matrix.id, matrix.title, says, axes, highest,
         blank="" if matrix.once else "none",
     )  # fmt: skip
     # Stated here too for readers who see only this figure.
     yield replace(figure, says=figure.says + fitted(observed, theirs))
     if theirs:
-        unit = next(iter(found.values())).unit
+        unit = next(iter(points.values())).unit
         system = next(iter(others.values())).system
         says = f"Of {system}. {ends(published, unit)}{farthest(cells, published)}"
         drawing = heat_map(published, *axes, _of_numbers(unit), (0, highest))

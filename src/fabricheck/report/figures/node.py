@@ -121,12 +121,12 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
         return
     pairs = node.links if node.switch is None else combinations(range(len(node.devices)), 2)
     peers, hosts = _peers(observed, pairs), _hosts(observed)
-    every = [*peers.values(), *hosts.values()]
+    all_health = [*peers.values(), *hosts.values()]
     marks = marks_of(diagnosis, node)
-    if all(health.state == "missing" for health in every) and not marks:
+    if all(health.state == "missing" for health in all_health) and not marks:
         return
     svg = _Sketch(node, peers, hosts, marks).svg()
-    rows = [row for health in every for row in health.rows()]
+    rows = [row for health in all_health for row in health.rows()]
     first = f"{diagnosis.sentence} " if diagnosis is not None else ""
     says = f"{first}{_says(observed, peers, hosts)}"
     yield Figure("node", "The node and its links", observed.kind, says, rows, svg)
@@ -340,8 +340,8 @@ def _group(what: str, several: Sequence[Health]) -> str:
     return f"{text} {'; '.join(parts)}." if parts else text
 
 
-def _ends(found: Sequence[Health]) -> str:
-    low, high = (end(found, key=lambda health: health.part) for end in (min, max))
+def _ends(all_health: Sequence[Health]) -> str:
+    low, high = (end(all_health, key=lambda health: health.part) for end in (min, max))
     highest = "" if high.text == low.text else f", highest {high.text} at {high.name}"
     return f"lowest {_decided(low)}{highest}"
 
@@ -391,7 +391,7 @@ def _length(node: NodeModel, rows: Sequence[Sequence[int]]) -> float:
 
 
 @dataclass(frozen=True)
-class Found:
+class Measured:
     """A series over a link, and its expected value: a reference, else the peak."""
 
     point: Series
@@ -421,13 +421,13 @@ class Health:
     """The state of one link: its series, and the series that decides."""
 
     name: str
-    every: tuple[Found, ...]
+    values: tuple[Measured, ...]
 
     @property
-    def decides(self) -> Found | None:
+    def decides(self) -> Measured | None:
         """The lowest of the series beyond their limits, else of all."""
-        outside = [found for found in self.every if found.state == "outside"]
-        return min(outside or self.every, key=lambda health: health.part, default=None)
+        outside = [value for value in self.values if value.state == "outside"]
+        return min(outside or self.values, key=lambda health: health.part, default=None)
 
     @property
     def state(self) -> State:
@@ -449,14 +449,14 @@ class Health:
         return [
             of_point(
                 self.name,
-                found.point,
-                expected=found.wanted,
-                expected_is="reference" if found.expected else "peak",
-                limit=found.expected.limit if found.expected else None,
-                percent=100 * found.part,
-                state=found.state,
+                value.point,
+                expected=value.wanted,
+                expected_is="reference" if value.expected else "peak",
+                limit=value.expected.limit if value.expected else None,
+                percent=100 * value.part,
+                state=value.state,
             )
-            for found in self.every
+            for value in self.values
         ]
 
 
@@ -464,37 +464,38 @@ def _peers(observed: Observed, pairs: Iterable[Pair]) -> dict[Pair, Health]:
     """Return the state of these pairs (a < b), in both directions."""
     node = observed.node
     assert node is not None
-    every = grouped(
-        ((min(point.pair), max(point.pair)), point)
-        for experiment, operation, role in _PEERS
-        for point in observed.select(experiment=experiment, operation=operation, role=role)
-        if point.pair is not None and point.pair[0] != point.pair[1]
-    )
-    found = {}
+    by_pair: dict[Pair, list[Series]] = {}
+    for experiment, operation, role in _PEERS:
+        for point in observed.select(experiment=experiment, operation=operation, role=role):
+            if point.pair is not None and point.pair[0] != point.pair[1]:
+                by_pair.setdefault((min(point.pair), max(point.pair)), []).append(point)
+    health_of = {}
     for pair in pairs:
         path = node.widest_path(*pair)
         peak = node.path_peak_gbs(path) if path else 0.0
         name = f"{pair[0]}-{pair[1]}"
-        found[pair] = Health(name, tuple(_of_pair(_found(observed, every.get(pair, ()), peak))))
-    return found
+        health_of[pair] = Health(
+            name, tuple(_of_pair(_measured(observed, by_pair.get(pair, ()), peak)))
+        )
+    return health_of
 
 
-def _of_pair(found: list[Found]) -> list[Found]:
+def _of_pair(values: list[Measured]) -> list[Measured]:
     """Return the series with a reference; without any, the first kind that has a peak."""
-    judged = [health for health in found if health.expected]
+    judged = [health for health in values if health.expected]
     of_peak = grouped(
-        ((one.point.experiment, one.point.operation), one)
-        for one in found
-        if one.point.by_engines and one.peak
+        ((value.point.experiment, value.point.operation), value)
+        for value in values
+        if value.point.by_engines and value.peak
     )
     return judged or next((of_peak[kind] for kind in _OF_PEAK if kind in of_peak), [])
 
 
-def _found(observed: Observed, points: Iterable[Series], peak: float) -> list[Found]:
+def _measured(observed: Observed, points: Iterable[Series], peak: float) -> list[Measured]:
     """Return the series of the largest size of each check, direction and operation."""
     judged = largest(points, lambda p: (p.check, p.pair, p.device, p.operation, p.by_engines))
     peak = 0.0 if math.isinf(peak) else peak
-    return [Found(point, expected_by(observed, point), peak) for point in judged.values()]
+    return [Measured(point, expected_by(observed, point), peak) for point in judged.values()]
 
 
 def _hosts(observed: Observed) -> dict[int, Health]:
@@ -506,10 +507,10 @@ def _hosts(observed: Observed) -> dict[int, Health]:
     )
     health = {}
     for device in (each.index for each in node.devices):
-        own = (point for point in copies if point.device == device)
-        found = _found(observed, own, node.device(device).host_link_gbs)
-        judged = [health for health in found if health.expected] or [
-            health for health in found if health.peak
+        of_device = (point for point in copies if point.device == device)
+        values = _measured(observed, of_device, node.device(device).host_link_gbs)
+        judged = [health for health in values if health.expected] or [
+            health for health in values if health.peak
         ]
         health[device] = Health(f"host-{device}", tuple(judged))
     return health
@@ -548,16 +549,16 @@ class Mark:
 
 def marks_of(diagnosis: Diagnosis | None, node: NodeModel) -> dict[Place, Mark]:
     """Return the degraded or possibly degraded components by their place in the drawing."""
-    found: dict[Place, Mark] = {}
+    marks: dict[Place, Mark] = {}
     if diagnosis is None:
-        return found
+        return marks
     for degraded in diagnosis.degraded:
         for component in (degraded.component, *degraded.equals):
             for place in places(component, node):
-                before = found.get(place, Mark((), False))
+                before = marks.get(place, Mark((), False))
                 certain = before.certain or not (degraded.equals or diagnosis.unsure)
-                found[place] = Mark((*before.components, component), certain)
-    return found
+                marks[place] = Mark((*before.components, component), certain)
+    return marks
 
 
 def places(component: Component, node: NodeModel) -> Iterator[Place]:
@@ -565,15 +566,15 @@ def places(component: Component, node: NodeModel) -> Iterator[Place]:
     if component.kind not in _DRAWN:
         return
     kind, _ = _DRAWN[component.kind]
-    every = not component.ids
+    is_any = not component.ids
     if kind == "link" and node.switch is None:
         for pair in node.links:
             if set(component.ids) <= set(pair):
                 yield "link", pair
     else:
-        for one in node.domains if kind == "domain" else node.devices:
-            if every or one.index in component.ids:
-                yield kind, one.index
+        for part in node.domains if kind == "domain" else node.devices:
+            if is_any or part.index in component.ids:
+                yield kind, part.index
 
 
 def _short(component: Component) -> str:

@@ -56,15 +56,15 @@ def figures(observed: Observed) -> Iterator[Figure]:
     if node is None:
         return
     points = observed.select(experiment="E8", operation="copy", role="single", device=0)
-    found = {
+    of_device = {
         pair[1]: point
         for pair, point in matrices.of_one_size(points).items()
         if pair[0] == 0 and pair[1] < len(node.devices) and node.link_class(*pair).direct
     }
-    if not found:
+    if not of_device:
         return
     rows = []
-    for device, point in sorted(found.items()):
+    for device, point in sorted(of_device.items()):
         peak = 2 * node.peer_peak_gbs(0, device)
         if not math.isinf(peak):
             percent, wanted = 100 * point.value / peak, expected_by(observed, point)
@@ -185,12 +185,12 @@ def _curves(
     for label, (pair, points) in _by_class(observed, fields).items():
         rows += [of_point(label, point) for point in points]
         rows += published(observed.node, label, pair)
-    said = ""
+    note = ""
     if any(row["kind"] == "derived" for row in rows):
-        said = " Derived are the published percentages times the peak of both directions."
+        note = " Derived are the published percentages times the peak of both directions."
     if rows:
         yield curve_figure(
-            name, title, observed.kind, rows, pairs=True, between=said, unit=axis, known=_KNOWN
+            name, title, observed.kind, rows, pairs=True, between=note, unit=axis, known=_KNOWN
         )
 
 
@@ -201,12 +201,12 @@ def _by_class(
 
     Without a node model the classes are unknown, and each pair is its own class.
     """
-    found = grouped(
+    by_pair = grouped(
         (point.pair, point)
         for point in observed.select(role="single", **fields)
         if point.pair is not None
     )
-    lines = {pair: line for pair, points in sorted(found.items()) if (line := scan(points))}
+    lines = {pair: line for pair, points in sorted(by_pair.items()) if (line := scan(points))}
     first = min((pair[0] for pair in lines), default=None)
     chosen: dict[str, tuple[Pair, Sequence[Series]]] = {}
     for pair, line in lines.items():

@@ -55,14 +55,14 @@ _SCAN = "pingpong_scan"
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield bars for pageable and for pinned memory, and the size curve."""
-    found = observed.select(experiment="E6", operation="there-and-back")
+    points = observed.select(experiment="E6", operation="there-and-back")
     for memory, name in _MEMORIES.items():
         here = [
-            series for series in found if series.host_memory == memory and series.check != _SCAN
+            series for series in points if series.host_memory == memory and series.check != _SCAN
         ]
         if here:
             yield _bars(observed, name, here)
-    scans = [point for point in found if point.check == _SCAN]
+    scans = [point for point in points if point.check == _SCAN]
     if len({point.bytes for point in scans}) > 1:
         yield _curve(observed, scans)
 
@@ -147,8 +147,8 @@ def _published(observed: Observed, label: str, records: tuple[str, ...]) -> Iter
 def _odd_ranks(rows: Sequence[Row]) -> dict[int, float]:
     """Return the ranks far from others of the same placement and distance to their device."""
     cores = grouped((row["core"], (row["rank"], row["value"])) for row in rows)
-    found = chain.from_iterable(unlike(dict(same)).items() for same in cores.values())
-    return dict(sorted(found))
+    percents = chain.from_iterable(unlike(dict(same)).items() for same in cores.values())
+    return dict(sorted(percents))
 
 
 def _in_words(label: str, rows: Sequence[Row], odd: Mapping[int, float]) -> str:
@@ -164,8 +164,8 @@ def _of_published(rows: Sequence[Row]) -> str:
     """Return the range of the published ranks of each placement."""
     values = grouped((row["series"], row["value"]) for row in rows if row["kind"] == "published")
     parts = [
-        f"{label} {amount(min(found), '')} to {amount(max(found))}"
-        for label, found in values.items()
+        f"{label} {amount(min(rates), '')} to {amount(max(rates))}"
+        for label, rates in values.items()
     ]
     return f" Published: {'; '.join(parts)}." if parts else ""
 

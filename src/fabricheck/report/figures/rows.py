@@ -107,7 +107,7 @@ def scan(points: Iterable[Series]) -> list[Series]:
 
     One run is one curve: another run may differ at the same size by more than noise.
     """
-    longest = max((curve(found) for found in by_check(points)), key=len, default=[])
+    longest = max((curve(run) for run in by_check(points)), key=len, default=[])
     return longest if len(longest) > 1 else []
 
 

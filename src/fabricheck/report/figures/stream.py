@@ -49,9 +49,9 @@ _AXIS = "GB/s, read + written"
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the curves, a heat map for each kernel with several block sizes, and the devices."""
-    found = observed.select(experiment="E1", role="single", operation=set(_KERNELS))
-    first = min((point.device or 0 for point in found), default=0)
-    of_first = by_check(point for point in found if point.device == first)
+    all_points = observed.select(experiment="E1", role="single", operation=set(_KERNELS))
+    first = min((point.device or 0 for point in all_points), default=0)
+    of_first = by_check(point for point in all_points if point.device == first)
     scans = max(of_first, key=lambda run: (len({p.bytes for p in run}), len(run)), default=[])
     lines = {name: line for name in _KERNELS if (line := _line(scans, name))}
     if lines:
@@ -61,7 +61,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         if len({point.block_size for point in points}) > 1 and len({p.bytes for p in points}) > 1:
             yield _heat_map(observed, name, points)
     # Another run may have another size.
-    runs = (largest(run, lambda p: (p.operation, p.device or 0)) for run in by_check(found))
+    runs = (largest(run, lambda p: (p.operation, p.device or 0)) for run in by_check(all_points))
     devices = max(runs, key=len, default={})
     if len({device for _, device in devices}) > 1:
         yield _devices(observed, list(devices.values()))
@@ -100,7 +100,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
 def _heat_map(observed: Observed, name: str, points: Sequence[Series]) -> Figure:
     cells = largest(points, lambda point: (point.bytes, point.block_size or 0))
     best = {
-        size: max(point.value for (of, _), point in cells.items() if of == size)
+        size: max(point.value for (bytes_, _), point in cells.items() if bytes_ == size)
         for size, _ in cells
     }
     rows = [
@@ -141,7 +141,7 @@ def _cells(rows: Sequence[Row]) -> Drawing:
         ("threads per block", sorted(blocks)),
         "colour: % of the best block",
         (_WORST, 100),
-        own=False,
+        blank_diagonal=False,
         texts={place: amount(row["value"], "") for place, row in places.items()},
         blank="",
         highest_cell=15,
@@ -184,7 +184,8 @@ def _strip(rows: Sequence[Row], odd_rows: Sequence[Row]) -> Drawing:
     ]
     devices = dict.fromkeys(row["devices"] for row in session_rows(rows))
     lines = [*(["published"] if len(session_rows(rows)) < len(rows) else []), *devices]
-    ends = [end for row in rows for end in (row["low"], row["high"], row["value"]) if end]
+    ends = [row[key] for row in rows for key in ("low", "high", "value")]
+    ends = list(filter(None, ends))
     colours = {name: PALETTE[list(_KERNELS).index(name)] for name in names}
     legend = alt.Legend(symbolType="circle", symbolOpacity=1, columns=4, offset=6,
                         title="in each device from above")  # fmt: skip
