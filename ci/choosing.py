@@ -200,13 +200,11 @@ class Tree:
         self.conftests = {
             file.path.parent: file for file in tests if file.path.name == "conftest.py"
         }
-        self.tests = [
-            test
-            for file in tests
-            for name, node in file.tests()
-            if "mark.full" not in file.marks(node)
-            for test in self._tests(file, name, node)
-        ]
+        self.tests: list[Test] = []
+        for file in tests:
+            for name, node in file.tests():
+                if "mark.full" not in file.marks(node):
+                    self.tests += self._tests(file, name, node)
         self.importers: dict[str, set[str]] = defaultdict(set)
         for file in self.files.values():
             for module in file.imports:
@@ -236,9 +234,9 @@ class Tree:
             yield Test(f"{path}::{name}", path, text, slow, weights, imports)
         for expected in recorded:
             counted = words(expected.read_text(encoding="utf-8"))
-            own = {word: float(number) for word, number in counted.items() if " " in word}
+            phrases = {word: float(number) for word, number in counted.items() if " " in word}
             test = f"{path}::{name}[{expected.stem}]"
-            yield Test(test, str(expected.relative_to(self.root)), "", slow, own, imports)
+            yield Test(test, str(expected.relative_to(self.root)), "", slow, phrases, imports)
 
     def _recorded(self, file: File, node: Function) -> list[Path]:
         """Return the texts of the snapshots that a test compares."""
@@ -377,12 +375,13 @@ def around(path: str, text: str, spans: Sequence[slice]) -> Iterator[tuple[str, 
     for node in ast.walk(tree):
         if not isinstance(node, ast.stmt):
             continue
-        own = span(node)
+        lines_of_node = span(node)
         if any(
-            own.start < max(changed.stop, changed.start + 1) and changed.start < own.stop
+            lines_of_node.start < max(changed.stop, changed.start + 1)
+            and changed.start < lines_of_node.stop
             for changed in spans
         ):
-            body = "\n".join(lines[own]) if isinstance(node, Function) else ""
+            body = "\n".join(lines[lines_of_node]) if isinstance(node, Function) else ""
             yield " ".join(bound(node)), body
 
 
@@ -390,12 +389,12 @@ def _headings(lines: Sequence[str], number: int) -> Iterator[str]:
     """Yield the lines above one that are indented less, or are the heading of Markdown."""
     indent = 99
     for line in reversed(lines[: number + 1]):
-        own = len(line) - len(line.lstrip())
+        indent_of_line = len(line) - len(line.lstrip())
         if line.startswith("#"):
             yield line
             return
-        if line.strip() and own < indent:
-            indent = own
+        if line.strip() and indent_of_line < indent:
+            indent = indent_of_line
             yield line.partition(":")[0]
 
 
@@ -407,7 +406,6 @@ def chosen(root: Path, changes: Iterable[Change], most: int) -> list[str]:
     tree = Tree(root)
     ranked = [tree.ranked(change) for change in changes]
     longest = max(map(len, ranked), default=0)
-    ids = dict.fromkeys(
-        tests[place].id for place in range(longest) for tests in ranked if place < len(tests)
-    )
+    at_place = [tests[place : place + 1] for place in range(longest) for tests in ranked]
+    ids = dict.fromkeys(test.id for tests in at_place for test in tests)
     return [*ids][:most]

@@ -327,7 +327,8 @@ def sentences(modules: Iterable[Module]) -> dict[str, str]:
         if not module.file.startswith(MADE_BY):
             continue
         nodes = [*ast.walk(module.tree)]
-        parts = {part for node in nodes if isinstance(node, ast.JoinedStr) for part in node.values}
+        joined = [node for node in nodes if isinstance(node, ast.JoinedStr)]
+        parts = {part for node in joined for part in node.values}
         for node in nodes:
             text = "" if node in parts else written(node) or ""
             least = WORDS_OF_PATTERN if isinstance(node, ast.JoinedStr) else WORDS_OF_CONSTANT
@@ -382,9 +383,9 @@ def main() -> int:
         str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8")
         for path in sorted(SOURCE.rglob("*.py"))
     }
-    found = list(readings(files))
-    print("\n".join(found), end="\n" if found else "", file=sys.stderr)
-    return int(bool(found))
+    offences = list(readings(files))
+    print("\n".join(offences), end="\n" if offences else "", file=sys.stderr)
+    return int(bool(offences))
 
 
 if __name__ == "__main__":

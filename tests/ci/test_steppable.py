@@ -34,6 +34,11 @@ def offences(tmp_path, monkeypatch):
         "rows += [('a',)] * bool(values)",
         "record(checks := outcomes(checks))",
         "least(lambda log, others=others: cost(log, others))",
+        "cores = [core for domain in domains if domain for core in domain.cores]",
+        "found = search(text)",
+        "def judge(own): pass",
+        "class Row:  said: str",
+        "for kept in rows: print(kept)",
     ],
 )
 def test_what_hides_a_decision_is_named_with_its_line(offences, line):
@@ -47,8 +52,10 @@ def test_what_hides_a_decision_is_named_with_its_line(offences, line):
         "next((node for node in nodes if node.name == name), None)",
         "heading = '#' * level",
         "words = [0] * count",
-        "if found := search(text): print(found)",
+        "if match := search(text): print(match)",
         "sorted(names, key=lambda name: name.lower())",
+        "cores = [core for domain in domains for core in domain.cores]",
+        "row.found = {'found': search(text)}",
     ],
 )
 def test_what_can_be_stepped_through_is_not(offences, line):
