@@ -1,9 +1,13 @@
 """Fixtures of all tests: a results folder that looks as ReFrame leaves one, and what is shared."""
 
+import dataclasses
 import fcntl
 import gc
 import os
+import re
+import shlex
 import shutil
+from json import loads
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -40,6 +44,61 @@ def pytest_collection():
     finally:
         gc.freeze()
         gc.enable()
+
+
+#: What a command may write to its error output: sentences, and what it does meanwhile.
+REMARK = re.compile(r"fabricheck: |note: |wrote |Runs |\[round \d+/\d+, |[\w-]+ is left out: ")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """How a command ended, and what it wrote."""
+
+    exit_code: int
+    stdout: str
+    stderr: str
+    #: Both, as a terminal shows them.
+    output: str
+
+    @property
+    def json(self):
+        """Return the object of --json."""
+        return loads(self.stdout)
+
+    @property
+    def words(self):
+        """Return what it wrote, wherever lines and columns of a table are broken."""
+        return " ".join(self.output.split())
+
+
+@pytest.fixture(scope="session")
+def command():
+    """Return a function that runs a command of fabricheck in this process.
+
+    Its exit code is 0, or the one given (None: any). An error is a sentence, never a traceback.
+    """
+    # The tests of programs and of ReFrame need none of this.
+    from typer.testing import CliRunner
+
+    from fabricheck.cli import app
+
+    def command(*words, code=0, json=False, env=None):
+        typed = [str(word) for word in words]
+        if json:
+            typed.append("--json")
+        result = CliRunner().invoke(app, typed, env=env)
+        if not isinstance(result.exception, SystemExit | None):
+            raise result.exception
+        if code is not None:
+            assert result.exit_code == code, f"fabricheck {shlex.join(typed)}\n{result.output}"
+        for line in result.stderr.splitlines():
+            assert REMARK.match(line), line
+            # What somebody else wrote may end a line otherwise: such a test takes any exit code.
+            if code is not None and line.startswith("fabricheck: "):
+                assert line.endswith((".", "?")), line
+        return Ended(result.exit_code, result.stdout, result.stderr, result.output)
+
+    return command
 
 
 @pytest.fixture

@@ -9,32 +9,29 @@ import dataclasses
 import re
 
 import pytest
-from typer.testing import CliRunner
 
 import amd_tool_texts as composed
 from fabricheck.beside import launches, table
 from fabricheck.beside.cases import BESIDE_AMD, HOST
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
 from fabricheck.beside.outputs import transferbench as tb
-from fabricheck.cli import app
 
 TOOLS = ("transferbench", "rocm-bandwidth-test", "babelstream")
 FILES = {"babelstream": "hip-stream"}
 OURS = ["stream", "stream-from-host", "stream-to-host", "memcpy", "p2p", "p2p-to-all", "p2p-all"]
 
 
-def rounds(folder, programs, *more, tools=TOOLS, number=1):
+def rounds(command, folder, programs, *more, tools=TOOLS, number=1):
     """Run the whole command."""
     words = [str(folder), "--programs", str(programs), "--rounds", str(number)]
     for tool in tools:
         words += [f"--{tool}", str(programs / FILES.get(tool, tool))]
-    return CliRunner().invoke(app, ["beside", "rounds", *words, *more])
+    return command("beside", "rounds", *words, *more, code=None)
 
 
-def table_of(folder):
+def table_of(command, folder):
     """Return the table by its first cell, and the whole text."""
-    shown = CliRunner().invoke(app, ["beside", "table", str(folder)])
-    assert shown.exit_code == 0, shown.output
+    shown = command("beside", "table", folder)
     rows = [line for line in shown.stdout.splitlines() if line.startswith("| ")]
     return {row.split(" | ")[0].strip("| "): row for row in rows}, shown.stdout
 
@@ -45,26 +42,26 @@ def _rocm(monkeypatch):
 
 
 @pytest.fixture(scope="module")
-def recorded(programs, tmp_path_factory):
+def recorded(command, programs, tmp_path_factory):
     """A folder with a good round of all tools beside four devices, for reading only."""
     folder = tmp_path_factory.mktemp("recorded") / "out"
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("FAKE_RUNTIME", "rocm")
         patch.setenv("FAKE_DEVICES", "4")
-        ended = rounds(folder, programs)
+        ended = rounds(command, folder, programs)
     assert ended.exit_code == 0, ended.output
     assert "nvbandwidth" not in ended.stderr
     return folder
 
 
-def test_a_dry_run(recorded):
+def test_a_dry_run(command, recorded):
     found = table.load(recorded)
     theirs = [name for tool in TOOLS for name in launches.NAMES[tool]]
     assert sorted(found.planned) == sorted(OURS + theirs)
     assert found.runtime == "rocm" and found.left_out == {}
     assert found.versions["TransferBench"] == "1.60.00"
     assert found.versions["rocm_bandwidth_test"] == rbt.VERSION
-    rows, text = table_of(recorded)
+    rows, text = table_of(command, recorded)
     head = (
         "| case | unit | fabricheck | BabelStream | TransferBench | rocm_bandwidth_test | ratio |"
     )
@@ -77,8 +74,8 @@ def test_a_dry_run(recorded):
     assert "| none | not judged | not the same:" in rows["copy on the device, beside 64 MiB"]
     # The best NUMA domain of four.
     assert "| 25.410 (" in rows["host to device, engine"]
-    command = next(line for line in text.splitlines() if "USE_GPU_DMA=1" in line)
-    assert command.endswith("transferbench p2p 64M") and "USE_REMOTE_READ=0" in command
+    call = next(line for line in text.splitlines() if "USE_GPU_DMA=1" in line)
+    assert call.endswith("transferbench p2p 64M") and "USE_REMOTE_READ=0" in call
 
 
 def test_of_the_numa_domains_of_the_host_the_best_counts():
@@ -117,16 +114,16 @@ FAULTS = [
 
 @pytest.mark.parametrize("faults", FAULTS, ids=",".join)
 def test_a_tool_that_fails_is_one_sentence_and_the_rest_goes_on(
-    programs, few, tmp_path, monkeypatch, faults
+    command, programs, few, tmp_path, monkeypatch, faults
 ):
     monkeypatch.setenv("FAKE_FAULT", ",".join(faults))
     failing = [tool for tool in TOOLS if FILES.get(tool, tool) in str(faults)]
-    ended = rounds(tmp_path / "out", programs, tools=failing)
+    ended = rounds(command, tmp_path / "out", programs, tools=failing)
     assert ended.exit_code == 4
     found = table.load(tmp_path / "out")
     failed = {one.name: one.failure.sentence for one in found.launches if one.failure is not None}
     assert set(failed) == {name for tool in failing for name in launches.NAMES[tool]}
-    rows, _ = table_of(tmp_path / "out")
+    rows, _ = table_of(command, tmp_path / "out")
     for launch, said in faults.values():
         assert said in failed[launch]
         assert re.fullmatch(rf"{launch}-1\.txt[:,][^\n]+\.", failed[launch])
@@ -135,34 +132,40 @@ def test_a_tool_that_fails_is_one_sentence_and_the_rest_goes_on(
     assert "| 2130" in rows["copy on the device"]
 
 
-def test_a_tool_that_is_missing_is_said_before_anything_runs(programs, tmp_path):
-    ended = rounds(tmp_path / "out", programs, "--transferbench", str(tmp_path / "none"), tools=[])
+def test_a_tool_that_is_missing_is_said_before_anything_runs(command, programs, tmp_path):
+    ended = rounds(
+        command, tmp_path / "out", programs, "--transferbench", str(tmp_path / "none"), tools=[]
+    )
     assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
     assert not (tmp_path / "out").exists()
 
 
-def test_tools_that_are_not_given_or_of_the_other_vendor_are_left_out(programs, few, tmp_path):
-    ended = rounds(tmp_path / "out", programs, tools=["nvbandwidth"])
+def test_tools_that_are_not_given_or_of_the_other_vendor_are_left_out(
+    command, programs, few, tmp_path
+):
+    ended = rounds(command, tmp_path / "out", programs, tools=["nvbandwidth"])
     assert "nvbandwidth is left out: our programs are of rocm" in ended.stderr
     assert "TransferBench is left out: not given" in ended.stderr
 
 
-def test_beside_our_programs_of_cuda_amds_tools_are_left_out(programs, tmp_path, monkeypatch):
+def test_beside_our_programs_of_cuda_amds_tools_are_left_out(
+    command, programs, tmp_path, monkeypatch
+):
     monkeypatch.setenv("FAKE_RUNTIME", "cuda")
-    ended = rounds(tmp_path / "other", programs, tools=["rocm-bandwidth-test"])
+    ended = rounds(command, tmp_path / "other", programs, tools=["rocm-bandwidth-test"])
     assert "rocm_bandwidth_test is left out: our programs are of cuda" in ended.stderr
     assert set(table.load(tmp_path / "other").planned) == set(launches.NAMES[None]) - {"p2p-all"}
 
 
-def test_programs_without_devices_are_refused(programs, tmp_path, monkeypatch):
+def test_programs_without_devices_are_refused(command, programs, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_RUNTIME", "host")
-    ended = rounds(tmp_path / "out", programs, tools=[])
+    ended = rounds(command, tmp_path / "out", programs, tools=[])
     assert (ended.exit_code, "has no devices" in ended.stderr) == (2, True)
 
 
-def test_one_device(programs, tmp_path, monkeypatch):
+def test_one_device(command, programs, tmp_path, monkeypatch):
     monkeypatch.setenv("FAKE_DEVICES", "1")
-    ended = rounds(tmp_path / "out", programs)
+    ended = rounds(command, tmp_path / "out", programs)
     assert ended.exit_code == 0, ended.output
     found = table.load(tmp_path / "out")
     assert found.left_out == {"TransferBench": "there is only one device"}
@@ -174,7 +177,7 @@ def test_one_device(programs, tmp_path, monkeypatch):
     ]
 
 
-def test_a_tool_that_saw_other_devices_is_refused(programs, few, tmp_path, monkeypatch):
+def test_a_tool_that_saw_other_devices_is_refused(command, programs, few, tmp_path, monkeypatch):
     launch = launches.Launch(
         "", lambda text, origin, devices: rbt.parse(text.replace("00:7.0", "17:0.0"), origin)
     )
@@ -182,7 +185,7 @@ def test_a_tool_that_saw_other_devices_is_refused(programs, few, tmp_path, monke
         launches.TOOLS["rocm-bandwidth-test"], launches={"rocm-bandwidth-test": launch}
     )
     monkeypatch.setitem(launches.TOOLS, "rocm-bandwidth-test", other)
-    ended = rounds(tmp_path / "out", programs, tools=["rocm-bandwidth-test"])
+    ended = rounds(command, tmp_path / "out", programs, tools=["rocm-bandwidth-test"])
     assert ended.exit_code == 4
     said = "its device 1 is at 17:00.0, that of our programs at 0000:00:07.0"
     assert said in ended.stderr

@@ -11,20 +11,19 @@ import time
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from fabricheck.beside import table as recorded
 from fabricheck.beside.record import record
-from fabricheck.cli import app, output
+from fabricheck.cli import output
 
 FABRICHECK = [sys.executable, "-c", "from fabricheck.cli import app; app()"]
 
 
 def interrupted(programs, folder, launch, number):
     """Run rounds until a launch hangs, end them by a signal, and return the code and stderr."""
-    command = [*FABRICHECK, "beside", "rounds", str(folder), "--programs", str(programs)]
+    line = [*FABRICHECK, "beside", "rounds", str(folder), "--programs", str(programs)]
     environment = os.environ | {"FAKE_FAULT": f"{launch}:hang"}
-    process = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(line, env=environment, stderr=subprocess.PIPE, text=True)
     until = time.monotonic() + 120
     said = folder / f"{launch}.err"
     while process.poll() is None and time.monotonic() < until:
@@ -38,7 +37,7 @@ def interrupted(programs, folder, launch, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
-def test_a_signal_leaves_what_was_recorded_and_no_end(programs, tmp_path, number):
+def test_a_signal_leaves_what_was_recorded_and_no_end(command, programs, tmp_path, number):
     folder = tmp_path / "out"
     code, said = interrupted(programs, folder, "stream-from-host-1", number)
     assert code == 128 + number, said
@@ -51,8 +50,7 @@ def test_a_signal_leaves_what_was_recorded_and_no_end(programs, tmp_path, number
         ("stream-from-host", True),
     ]
     assert [one.sentence for one in found.failures] == [sentence]
-    table = CliRunner().invoke(app, ["beside", "table", str(folder)])
-    assert table.exit_code == 0, table.output
+    table = command("beside", "table", folder)
     end = f"ended by signal {number} in round 1, launch stream-from-host."
     assert f", 5 rounds requested, {end}\n" in table.stdout
     assert "Missing: round 1: stream-from-host, stream-to-host, memcpy, " in table.stdout
@@ -106,7 +104,7 @@ def limit():
     ],
 )
 def test_a_full_disk_leaves_what_was_recorded(
-    programs, tools, few, tmp_path, monkeypatch, limit, full_after, what, lost
+    command, programs, tools, few, tmp_path, monkeypatch, limit, full_after, what, lost
 ):
     path = tmp_path / "out" / recorded.FILE
 
@@ -119,8 +117,7 @@ def test_a_full_disk_leaves_what_was_recorded(
     arguments = ["beside", "rounds", str(path.parent), "--programs", str(programs), "--rounds", "1"]
     for tool, program in tools.items():
         arguments += [f"--{tool}", str(program)]
-    ended = CliRunner().invoke(app, arguments)
-    assert ended.exit_code == 3, ended.output
+    ended = command(*arguments, code=3)
     # What is not in the manifest, or not for sure, is said.
     assert [line.partition(":")[2].strip() for line in ended.stderr.splitlines()] == [
         "nvbandwidth-1.txt: it ended with exit code 1: the driver is gone.",
@@ -133,14 +130,14 @@ def test_a_full_disk_leaves_what_was_recorded(
     assert f"{recorded.FILE}.partial" not in files and "p2p-test-1.txt" in files
 
 
-def test_a_full_disk_leaves_the_page_as_it_was(tmp_path, limit):
+def test_a_full_disk_leaves_the_page_as_it_was(command, tmp_path, limit):
     page = tmp_path / "page.md"
     begin, end = "<!-- fabricheck beside table -->", "<!-- end of fabricheck beside table -->"
     text = f"before\n\n{begin}\nold\n{end}\n\nafter\n"
     page.write_text(text)
     limit(2048)
     recorded = Path(__file__).parents[1] / "outputs" / "h200" / "beside-1"
-    ended = CliRunner().invoke(app, ["beside", "table", str(recorded), "--page", str(page)])
+    ended = command("beside", "table", recorded, "--page", page, code=3)
     assert (ended.exit_code, f"{page} cannot be written" in ended.stderr) == (3, True)
     assert page.read_text() == text
     assert [file.name for file in tmp_path.iterdir()] == ["page.md"]

@@ -6,11 +6,9 @@ import dataclasses
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 from fabricheck.beside import launches, table
 from fabricheck.beside.record import exit_code, record
-from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError
 from fabricheck.results.document import load
 
@@ -150,16 +148,13 @@ def test_several_devices(programs, tools, tmp_path, monkeypatch):
 # By the command line
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["beside", "rounds", *map(str, arguments)])
-
-
 def test_tools_that_are_not_given_are_left_out_and_failures_said_at_the_end(
-    programs, tmp_path, monkeypatch
+    command, programs, tmp_path, monkeypatch
 ):
     monkeypatch.setenv("FAKE_FAULT", "stream-1:noisy")
-    ended = run(tmp_path / "out", "--programs", programs, "--rounds", 1)
-    assert ended.exit_code == 7
+    ended = command(
+        "beside", "rounds", tmp_path / "out", "--programs", programs, "--rounds", 1, code=7
+    )
     assert "nvbandwidth is left out: not given" in ended.stderr
     assert set(table.load(tmp_path / "out").left_out) == {
         "nvbandwidth", "BabelStream", "p2pBandwidthLatencyTest"
@@ -167,31 +162,42 @@ def test_tools_that_are_not_given_are_left_out_and_failures_said_at_the_end(
     assert "fabricheck: stream-1.json: device 0 is too noisy." in ended.stderr.splitlines()
 
 
-def test_bad_usage(programs, tmp_path):
+def test_bad_usage(command, programs, tmp_path):
     (tmp_path / "full").mkdir()
     (tmp_path / "full" / "x").touch()
-    ended = run(tmp_path / "full", "--programs", programs)
+    ended = command("beside", "rounds", tmp_path / "full", "--programs", programs, code=2)
     assert (ended.exit_code, "is not empty" in ended.stderr) == (2, True)
-    ended = run(tmp_path / "out", "--programs", tmp_path)
+    ended = command("beside", "rounds", tmp_path / "out", "--programs", tmp_path, code=3)
     assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
-    ended = run(tmp_path / "out", "--programs", programs, "--nvbandwidth", tmp_path / "none")
+    ended = command(
+        "beside",
+        "rounds",
+        tmp_path / "out",
+        "--programs",
+        programs,
+        "--nvbandwidth",
+        tmp_path / "none",
+        code=3,
+    )
     assert (ended.exit_code, "There is no program" in ended.stderr) == (3, True)
 
 
 def test_a_program_that_can_not_be_executed_is_found_before_anything_starts(
-    programs, tools, tmp_path
+    command, programs, tools, tmp_path
 ):
     late = tmp_path / "p2p-test"
     late.write_text("#!/bin/sh\n")
     late.chmod(0o644)
-    ended = run(tmp_path / "out", "--programs", programs, "--p2p-test", late)
+    ended = command(
+        "beside", "rounds", tmp_path / "out", "--programs", programs, "--p2p-test", late, code=3
+    )
     assert (ended.exit_code, f"{late} cannot be executed" in ended.stderr) == (3, True)
     assert not (tmp_path / "out").exists()
 
 
-def test_a_folder_that_can_not_be_made(programs, tmp_path):
+def test_a_folder_that_can_not_be_made(command, programs, tmp_path):
     (tmp_path / "file").touch()
-    ended = run(tmp_path / "file", "--programs", programs)
+    ended = command("beside", "rounds", tmp_path / "file", "--programs", programs, code=3)
     assert (ended.exit_code, "cannot be created or read" in ended.stderr) == (3, True)
 
 

@@ -7,13 +7,11 @@ import shutil
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from fabricheck.beside import table
 from fabricheck.beside.cases import BESIDE_NVIDIA, Cell, Comparison, Ours
 from fabricheck.beside.launches import TESTCASES
 from fabricheck.beside.table import OurOutput, Row, Values
-from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError, InvalidFile
 
 ROOT = Path(__file__).parents[2]
@@ -159,22 +157,21 @@ def test_no_rounds(tmp_path):
 # Markdown
 
 
-def lines_of(folder, *more):
-    ended = CliRunner().invoke(app, ["beside", "table", str(folder), *map(str, more)])
-    assert ended.exit_code == 0, ended.output
+def lines_of(command, folder, *more):
+    ended = command("beside", "table", folder, *more)
     return ended.stdout.splitlines()
 
 
-def test_the_page_has_commands_versions_date_and_devices(recorded):
-    text = "\n".join(lines_of(recorded[0]))
+def test_the_page_has_commands_versions_date_and_devices(command, recorded):
+    text = "\n".join(lines_of(command, recorded[0]))
     assert "## beside-composed" in text
     assert "GPU-composed-1" in text and "nvbandwidth v0.8" in text and ", 2 rounds." in text
     assert "cuda-stream --csv --device 0 -s 67108864 -n 30" in text
     assert text.count("--output stream-1.json") == 1 and "stream-2.json" not in text
 
 
-def test_rows_tell_ratio_and_verdict(recorded):
-    rows = {line.split(" | ")[0].lstrip("| "): line for line in lines_of(recorded[0])}
+def test_rows_tell_ratio_and_verdict(command, recorded):
+    rows = {line.split(" | ")[0].lstrip("| "): line for line in lines_of(command, recorded[0])}
     assert "| 1.019 ± 0.0003 | >= 1.02 | **missed** |" in rows["copy on the device"]
     assert "| 1.001 ± 0.0000 | >= 1.00 | reached |" in rows["host to device, engine"]
     chase = rows["load from a peer, pointer chase in 2 MiB"]
@@ -185,21 +182,21 @@ def test_rows_tell_ratio_and_verdict(recorded):
         for word in ("reached", "equal within the spread", "**missed**")
     ]
     said = "Of 25 targets: {} reached, {} equal within the spread, {} missed."
-    assert said.format(*counts) in lines_of(recorded[0])
+    assert said.format(*counts) in lines_of(command, recorded[0])
 
 
-def test_one_table_for_each_folder(recorded, tmp_path):
+def test_one_table_for_each_folder(command, recorded, tmp_path):
     shutil.copytree(recorded[0], tmp_path / "beside-again")
-    heads = [line for line in lines_of(recorded[0], tmp_path / "beside-again")
+    heads = [line for line in lines_of(command, recorded[0], tmp_path / "beside-again")
              if line.startswith("## ")]  # fmt: skip
     assert heads == ["## beside-composed", "## beside-again"]
 
 
-def test_folders_of_one_name_are_told_apart(recorded, tmp_path):
+def test_folders_of_one_name_are_told_apart(command, recorded, tmp_path):
     again = tmp_path / "again" / recorded[0].name
     shutil.copytree(recorded[0], again)
     shutil.copytree(recorded[0], tmp_path / "beside-other")
-    lines = lines_of(recorded[0], again, tmp_path / "beside-other")
+    lines = lines_of(command, recorded[0], again, tmp_path / "beside-other")
     assert [line for line in lines if line.startswith("## ")] == [
         f"## {recorded[0].parent.name}/beside-composed",
         "## again/beside-composed",
@@ -207,10 +204,10 @@ def test_folders_of_one_name_are_told_apart(recorded, tmp_path):
     ]
 
 
-def test_a_folder_is_not_counted_twice(recorded, tmp_path):
+def test_a_folder_is_not_counted_twice(command, recorded, tmp_path):
     (tmp_path / "link").symlink_to(recorded[0])
     arguments = ["beside", "table", str(recorded[0]), str(tmp_path / "link")]
-    ended = CliRunner().invoke(app, arguments)
+    ended = command(*arguments, code=2)
     assert (ended.exit_code, "is named twice" in ended.stderr) == (2, True)
 
 
@@ -223,12 +220,12 @@ def changed(recorded, folder, change):
     return folder
 
 
-def test_one_round_is_counted_as_not_judged_where_it_is_short(recorded, tmp_path):
+def test_one_round_is_counted_as_not_judged_where_it_is_short(command, recorded, tmp_path):
     def one_round(content):
         content["rounds"] = 1
         content["launches"] = [one for one in content["launches"] if one["round"] == 1]
 
-    lines = lines_of(changed(recorded, tmp_path / "one", one_round))
+    lines = lines_of(command, changed(recorded, tmp_path / "one", one_round))
     (copy,) = [line for line in lines if line.startswith("| copy on the device ")]
     assert "| 1.019 ± unknown | >= 1.02 | not judged (one round) |" in copy
     (said,) = [line for line in lines if line.startswith("Of 25 targets: ")]
@@ -246,25 +243,25 @@ def test_a_launch_of_another_name_is_refused(recorded, tmp_path):
         table.read(folder)
 
 
-def test_rounds_that_broke_off_say_what_is_missing(recorded, tmp_path):
+def test_rounds_that_broke_off_say_what_is_missing(command, recorded, tmp_path):
     def cut(content):
         content["rounds"], content["finished"] = 4, None
         content["launches"] = content["launches"][:-2]
 
-    lines = lines_of(changed(recorded, tmp_path / "cut", cut))
+    lines = lines_of(command, changed(recorded, tmp_path / "cut", cut))
     (head,) = [line for line in lines if "rounds requested" in line]
     assert head.endswith(", 4 rounds requested, broken off in round 2, launch stream-from-host.")
     assert "Missing: round 2: stream-from-host, stream; round 3: all; round 4: all." in lines
 
 
-def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
+def test_only_the_part_between_the_markers_is_written(command, recorded, tmp_path):
     page = tmp_path / "page.md"
     page.write_text(f"before\n\n{BEGIN}\nold\n{END}\n\nafter\n")
-    assert lines_of(recorded[0], "--page", page) == []
+    assert lines_of(command, recorded[0], "--page", page) == []
     first = page.read_text()
     assert first.startswith(f"before\n\n{BEGIN}\n\nPrograms") and "\nold\n" not in first
     assert first.endswith(f"\n\n{END}\n\nafter\n")
-    lines_of(recorded[0], "--page", page)
+    lines_of(command, recorded[0], "--page", page)
     assert page.read_text() == first
 
 
@@ -277,21 +274,21 @@ def test_only_the_part_between_the_markers_is_written(recorded, tmp_path):
         f"{BEGIN}\n{BEGIN}\n{END}\n",
     ],
 )
-def test_markers_that_are_not_once_each_in_order(recorded, tmp_path, text):
+def test_markers_that_are_not_once_each_in_order(command, recorded, tmp_path, text):
     page = tmp_path / "page.md"
     page.write_text(text)
-    ended = CliRunner().invoke(app, ["beside", "table", str(recorded[0]), "--page", str(page)])
-    assert ended.exit_code == 4 and "must each occur once" in ended.stderr
+    ended = command("beside", "table", recorded[0], "--page", page, code=4)
+    assert "must each occur once" in ended.stderr
     assert page.read_text() == text
 
 
-def test_a_page_that_is_not_there(recorded, tmp_path):
+def test_a_page_that_is_not_there(command, recorded, tmp_path):
     arguments = ["beside", "table", str(recorded[0]), "--page", str(tmp_path / "none.md")]
-    assert CliRunner().invoke(app, arguments).exit_code == 3
+    command(*arguments, code=3)
 
 
-def test_the_rounds_on_two_h100_give_what_their_page_says():
-    lines = lines_of(ROOT / "tests" / "outputs" / "h100" / "beside")
+def test_the_rounds_on_two_h100_give_what_their_page_says(command):
+    lines = lines_of(command, ROOT / "tests" / "outputs" / "h100" / "beside")
     assert "Of 25 targets: 21 reached, 3 equal within the spread, 0 missed." in lines
     assert any(line.startswith("| copy on the device ") and "| 1.026 " in line for line in lines)
 

@@ -12,10 +12,8 @@ import yaml
 from calibrate_command import entries, run
 from nodes_of_sessions import NIGHT, nights, times, write
 from test_references_written import REPOSITORY
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration import record
 from fabricheck.judge.calibration.gathering import gather
@@ -85,9 +83,9 @@ def entry(folder):
     return entries(folder, CHECK, SIM)[METRIC]
 
 
-def test_all_that_is_written_says_that_it_is_simulated(folder, healthy):
+def test_all_that_is_written_says_that_it_is_simulated(command, folder, healthy):
     before = entry(folder)
-    said = run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
+    said = run(command, folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
     assert (
         "All values of local:sim-mi250x are simulated: this is a rehearsal, not a calibration "
         "of a machine."
@@ -112,17 +110,16 @@ def told(folder):
     return row
 
 
-def test_a_simulated_record_is_no_ground_for_another_partition(folder, healthy):
-    run(folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
+def test_a_simulated_record_is_no_ground_for_another_partition(command, folder, healthy):
+    run(command, folder, [job(folder, *[healthy] * 3)], "--write", system=SIM)
     arguments = ["limits", "transfer", SIM, "lumi:gpu", "--output", str(folder)]
-    refused = CliRunner().invoke(app, arguments)
-    assert refused.exit_code == 4
+    refused = command(*arguments, code=4)
     assert "it is simulated, so it cannot be used for another partition." in refused.stderr
 
 
-def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
+def test_a_majority_of_slow_simulated_nodes(command, folder, healthy, slow):
     sessions = job(folder, slow, healthy, slow, slow, healthy)
-    said = run(folder, [sessions], system=SIM)
+    said = run(command, folder, [sessions], system=SIM)
     assert f"campaign 1, devices A (devices without ids), node n0 with overlay {OVERLAY}" in (
         said.stdout
     )
@@ -133,38 +130,43 @@ def test_a_majority_of_slow_simulated_nodes(folder, healthy, slow):
     # One of five is set aside.
     shutil.rmtree(folder.parent / "17")
     few = job(folder, slow, *[healthy] * 4)
-    assert f"{METRIC}: node A is excluded: its 75.211 GB/s" in run(folder, [few], system=SIM).stderr
+    assert (
+        f"{METRIC}: node A is excluded: its 75.211 GB/s"
+        in run(command, folder, [few], system=SIM).stderr
+    )
     runs = gather([few], SIM).runs
     assert record.build(runs, SIM).overlays == {"A": OVERLAY}
 
 
-def test_all_simulated_nodes_slow(folder, slow):
+def test_all_simulated_nodes_slow(command, folder, slow):
     sessions = job(folder, *[slow] * 3)
-    refused = run(folder, [sessions], "--write", "--accept-looser", code=2, system=SIM)
+    refused = run(command, folder, [sessions], "--write", "--accept-looser", code=2, system=SIM)
     assert (
         f"{CHECK} {METRIC}: 75.211 GB/s is -49% from the derived 148 GB/s of the same node model "
         f"({SIM}), and 38% of the peak."
     ) in refused.stderr
-    refused = run(folder, [sessions], "--write", "--accept-slow", code=2, system=SIM)
+    refused = run(command, folder, [sessions], "--write", "--accept-slow", code=2, system=SIM)
     assert "and 75.211 GB/s itself misses the present limit." in refused.stderr
 
 
-def test_an_impossible_simulated_value(folder, healthy):
+def test_an_impossible_simulated_value(command, folder, healthy):
     case, document = times(*healthy, 1.6)
-    refused = run(folder, [job(folder, (case, document), healthy, healthy)], code=4, system=SIM)
+    refused = run(
+        command, folder, [job(folder, (case, document), healthy, healthy)], code=4, system=SIM
+    )
     assert (
         "on n0 has 240.644 GB/s, above the derived physical bound of 200 GB/s (mi250x: 1 x 200 "
         "GB/s of the widest path)."
     ) in refused.stderr
 
 
-def test_three_simulated_sessions_only(folder, healthy):
+def test_three_simulated_sessions_only(command, folder, healthy):
     sessions = nights(folder.parent / "17", {"n0": healthy}, often=3, ids=False)
-    refused = run(folder, [sessions], "--write", code=4, system=SIM)
+    refused = run(command, folder, [sessions], "--write", code=4, system=SIM)
     assert f"{SIM} has 3 sessions in 3 campaigns" in refused.stderr
 
 
-def test_two_modes_of_simulated_sessions(folder, healthy, slow):
+def test_two_modes_of_simulated_sessions(command, folder, healthy, slow):
     """One node, with the overlay in every other session: each of both is a node of its own."""
     results = [
         write(folder.parent / f"r{number}", *one, number, number * NIGHT, "n0")
@@ -173,7 +175,7 @@ def test_two_modes_of_simulated_sessions(folder, healthy, slow):
     assert (
         f"report only: {CHECK} {METRIC}: two modes: 3 sessions about 75.211 (node B) and 3 "
         "sessions about 150.4 (node A) GB/s."
-    ) in run(folder, results, system=SIM).stderr
+    ) in run(command, folder, results, system=SIM).stderr
 
 
 def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, healthy):
@@ -190,14 +192,14 @@ def test_what_was_measured_is_not_calibrated_with_what_was_simulated(folder, hea
         gather([results], "local:host")
 
 
-def test_what_was_published_outlives_the_entry_that_it_was_of(folder, healthy, slow):
+def test_what_was_published_outlives_the_entry_that_it_was_of(command, folder, healthy, slow):
     """The rehearsal of docs/limits.md: limits go first, and documents are not forgotten."""
     content = yaml.safe_load((folder / "p2p.yaml").read_text())
     # No other key has it.
     content[CHECK] = {key: content[CHECK][key] for key in (SIM,)}
     (folder / "p2p.yaml").write_text(yaml.safe_dump(content, sort_keys=False))
     first = nights(folder.parent / "16", {"n0": healthy}, often=1, ids=False)
-    run(folder, [first], "--report-only", "--accept-looser", "--write", system=SIM)
+    run(command, folder, [first], "--report-only", "--accept-looser", "--write", system=SIM)
     assert entry(folder) == [0, None, None, "GB/s"]
-    refused = run(folder, [job(folder, *[slow] * 3)], "--write", code=2, system=SIM)
+    refused = run(command, folder, [job(folder, *[slow] * 3)], "--write", code=2, system=SIM)
     assert "is -49% from the derived 148 GB/s of the same node model" in refused.stderr

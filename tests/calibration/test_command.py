@@ -30,8 +30,8 @@ def folder(tmp_path):
     return references
 
 
-def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
-    result = run(folder, several(folder.parent, STEADY))
+def test_without_write_the_changes_are_shown_and_nothing_is_written(command, folder):
+    result = run(command, folder, several(folder.parent, STEADY))
     said = words(result.stdout)
     assert "campaign 1, devices A (GPU-a, GPU-b)" in said and "campaign 2" in said
     assert ("stream_local copy_worst [98, -0.05, null, GB/s] [100, -0.02, null, GB/s] "
@@ -41,19 +41,21 @@ def test_without_write_the_changes_are_shown_and_nothing_is_written(folder):
     assert list(folder.iterdir()) == [folder / "stream.yaml"]
 
 
-def test_write(folder):
-    result = run(folder, several(folder.parent, STEADY), "--write")
+def test_write(command, folder):
+    result = run(command, folder, several(folder.parent, STEADY), "--write")
     assert f"wrote {folder / 'calibrations' / 'local-host.yaml'}" in result.stderr
     assert entries(folder)["copy_worst"] == [100.0, -0.02, None, "GB/s"]
     # The noise of what was written is read from its record.
-    assert "\nstream_local GB/s       1 " in run(folder, [], command="noise").stdout
+    assert "\nstream_local GB/s       1 " in run(command, folder, [], name="noise").stdout
 
 
 @pytest.mark.parametrize("name", ["", "AMD Radeon Graphics", "AMD Instinct MI300X VF"])
-def test_a_record_is_of_products_whatever_the_runtime_calls_them(folder, monkeypatch, name):
+def test_a_record_is_of_products_whatever_the_runtime_calls_them(
+    command, folder, monkeypatch, name
+):
     ids = {"unique_id": "GPU-a", "name": name, "pci_id": "1002:74b5", "arch": "gfx942"}
     devices = [factories.device(0, **ids)]
-    run(folder, several(folder.parent, STEADY, document={"devices": devices}), "--write")
+    run(command, folder, several(folder.parent, STEADY, document={"devices": devices}), "--write")
     content = yaml.safe_load((folder / "calibrations" / "local-host.yaml").read_text())
     assert content["device_names"] == ["AMD Instinct MI300X"]
     # The node model of other devices is refused, and that of these is not.
@@ -65,13 +67,13 @@ def test_a_record_is_of_products_whatever_the_runtime_calls_them(folder, monkeyp
         calibrate._refuse_other_machines(found, this_machine.NAME)
 
 
-def test_looser_references_must_be_accepted(folder):
+def test_looser_references_must_be_accepted(command, folder):
     slow = several(folder.parent, [value - 10 for value in STEADY])
-    assert "looser" in run(folder, slow).stdout
-    refused = run(folder, slow, "--write", code=2)
+    assert "looser" in run(command, folder, slow).stdout
+    refused = run(command, folder, slow, "--write", code=2)
     assert "1 reference of local:host would be looser" in refused.stderr
     assert entries(folder)["copy_worst"][0] == 98
-    run(folder, slow, "--write", "--accept-looser")
+    run(command, folder, slow, "--write", "--accept-looser")
     assert entries(folder)["copy_worst"][0] == 90
 
 
@@ -79,45 +81,45 @@ def test_looser_references_must_be_accepted(folder):
     ("values", "said"),
     [(STEADY[:3], "has 3 sessions in 2 campaigns"), (STEADY[:1], "has 1 session in")],
 )
-def test_too_few_sessions(folder, values, said):
+def test_too_few_sessions(command, folder, values, said):
     sessions = several(folder.parent, values)
-    refused = run(folder, sessions, "--write", code=4)
+    refused = run(command, folder, sessions, "--write", code=4)
     assert said in refused.stderr and "need 5 in 2" in refused.stderr
-    run(folder, sessions, "--write", "--report-only", code=2)
-    kept = run(folder, sessions, "--write", "--report-only", "--accept-looser")
+    run(command, folder, sessions, "--write", "--report-only", code=2)
+    kept = run(command, folder, sessions, "--write", "--report-only", "--accept-looser")
     assert f"report only: stream_local copy_worst: {len(values)} of at least 5" in kept.stderr
     assert entries(folder)["copy_worst"] == [0, None, None, "GB/s"]
 
 
-def test_one_campaign_is_not_enough(folder):
+def test_one_campaign_is_not_enough(command, folder):
     sessions = several(folder.parent, STEADY)
-    refused = run(folder, sessions, "--pause", "100", code=4)
+    refused = run(command, folder, sessions, "--pause", "100", code=4)
     assert "has 6 sessions in 1 campaign" in refused.stderr
 
 
-def test_what_was_not_used_is_said(folder):
+def test_what_was_not_used_is_said(command, folder):
     sessions = several(folder.parent, STEADY)
     sessions.append(measured(folder.parent, 7, {"copy_worst": 50.0}, 70, result="fail",
                              fail_phase="performance", fail_reason="too slow"))  # fmt: skip
-    said = run(folder, sessions).stderr
+    said = run(command, folder, sessions).stderr
     assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
     assert "Not used of local:host: 1 case; used: 6." in said
     assert "the rest was selected by that reference" in said
     assert "stream_local copy_worst is missing in these sessions: 7." in said
 
 
-def test_two_modes_and_an_impossible_value_are_named(folder):
+def test_two_modes_and_an_impossible_value_are_named(command, folder):
     modes = several(folder.parent / "a", [100.0, 90, 100, 90, 100, 90])
     assert ("report only: stream_local copy_worst: two modes: 3 sessions about 90 and 3 sessions "
-            "about 100 GB/s.") in run(folder, modes).stderr  # fmt: skip
+            "about 100 GB/s.") in run(command, folder, modes).stderr  # fmt: skip
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
-    refused = run(folder, zero, "--report-only", code=4).stderr
+    refused = run(command, folder, zero, "--report-only", code=4).stderr
     assert "Physically impossible: 1 value." in refused
     assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
     assert ") on node1 has 0 GB/s, which is not a measurement." in refused
 
 
-def test_an_infinite_value_of_a_report(folder):
+def test_an_infinite_value_of_a_report(command, folder):
     sessions = several(folder.parent, STEADY)
     report = sessions[0] / "reports" / "run-0.json"
     text = report.read_text()
@@ -126,60 +128,61 @@ def test_an_infinite_value_of_a_report(folder):
     before, after = text.split(old)
     report.write_text(before + old + after.replace("100.0", "1e999", 1))
     assert (
-        "on node1 has inf GB/s, which is not a measurement." in run(folder, sessions, code=4).stderr
+        "on node1 has inf GB/s, which is not a measurement."
+        in run(command, folder, sessions, code=4).stderr
     )
 
 
-def test_other_devices_are_shown_side_by_side(folder):
+def test_other_devices_are_shown_side_by_side(command, folder):
     sessions = [
         measured(folder.parent, number, {"copy_worst": 100.0 - 10 * (number > 2)}, 2 * number,
                  ("GPU-c",) if number > 2 else ("GPU-a",))
         for number in range(6)
     ]  # fmt: skip
-    said = words(run(folder, sessions).stdout)
+    said = words(run(command, folder, sessions).stdout)
     assert "Medians by node (devices):" in said
     assert "stream_local copy_worst GB/s 100 90" in said
 
 
-def test_like(folder):
+def test_like(command, folder):
     text = STREAM + "  local:large:\n    copy_worst: [0, null, null, GB/s]\n"
     (folder / "stream.yaml").write_text(text)
-    run(folder, several(folder.parent, STEADY), "--write")
+    run(command, folder, several(folder.parent, STEADY), "--write")
     both = (PARTITION, "local:large")
-    assert "required" in run(folder, both, system="", command="transfer").stdout
-    found = json.loads(run(folder, both, "--json", system="", command="transfer").stdout)
+    assert "required" in run(command, folder, both, system="", name="transfer").stdout
+    found = json.loads(run(command, folder, both, "--json", system="", name="transfer").stdout)
     assert [one["effect"] for one in found["changes"]] == ["required"]
     assert found["record"]["measured_on"] == PARTITION
-    run(folder, both, "--write", system="", command="transfer")
+    run(command, folder, both, "--write", system="", name="transfer")
     assert entries(folder, partition="local:large") == entries(folder)
 
 
-def test_noise_is_a_table(folder):
-    done = run(folder, several(folder.parent, STEADY), command="noise")
+def test_noise_is_a_table(command, folder):
+    done = run(command, folder, several(folder.parent, STEADY), name="noise")
     assert "\nstream_local GB/s       1 " in done.stdout
 
 
-def test_a_full_disk_changes_nothing(folder):
+def test_a_full_disk_changes_nothing(command, folder):
     sessions = several(folder.parent, STEADY)
-    run(folder, sessions, "--write")
+    run(command, folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
     with files_of_at_most(len(text) // 2):
-        refused = run(folder, sessions, "--write", code=3)
+        refused = run(command, folder, sessions, "--write", code=3)
     assert f"{record} cannot be written (File too large)." in refused.stderr
     assert record.read_text() == text
     assert sorted(path.name for path in folder.rglob("*.*")) == ["local-host.yaml", "stream.yaml"]
 
 
-def test_a_record_of_another_partition(folder):
+def test_a_record_of_another_partition(command, folder):
     sessions = several(folder.parent, STEADY)
-    run(folder, sessions, "--write")
+    run(command, folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
     said = f"{folder / 'calibrations' / 'a-b.yaml'}: this is the record of {PARTITION}, not of a:b."
     (folder / "calibrations" / "a-b.yaml").write_text(text)
-    assert said in run(folder, ["a:b", "a:c"], code=4, system="", command="transfer").stderr
-    assert said in run(folder, [], code=4, system="a:b", command="noise").stderr
+    assert said in run(command, folder, ["a:b", "a:c"], code=4, system="", name="transfer").stderr
+    assert said in run(command, folder, [], code=4, system="a:b", name="noise").stderr
     # Another partition whose record has the same name.
     other = text.replace(f"partition: {PARTITION}", "partition: a-b:c")
     (folder / "calibrations" / "a-b-c.yaml").write_text(other)
@@ -194,7 +197,7 @@ def test_a_record_of_another_partition(folder):
             perfvalues={"a:b-c:copy_worst": [1.0, 0, None, None, "GB/s", "pass"]},
         )
     ]
-    refused = run(folder, later, "--write", "--report-only", code=4, system="a:b-c")
+    refused = run(command, folder, later, "--write", "--report-only", code=4, system="a:b-c")
     assert "a-b-c.yaml: this is the record of a-b:c, not of a:b-c." in refused.stderr
     assert (folder / "calibrations" / "a-b-c.yaml").read_text() == other
 
@@ -208,28 +211,28 @@ def test_a_record_of_another_partition(folder):
         (PARTITION, ("--page", "x.md"), "No such option: --page"),
     ],
 )
-def test_bad_usage(folder, system, options, said):
-    assert said in run(folder, [], *options, code=2, system=system).stderr
+def test_bad_usage(command, folder, system, options, said):
+    assert said in run(command, folder, [], *options, code=2, system=system).stderr
 
 
 @pytest.mark.parametrize(
     "name", ["../a:b", "a:../b", "a/b:c", ":", "a:", ":b", "a:b:c", "a:..", "a: "]
 )
-def test_a_name_that_is_no_partition(folder, name):
-    for command, arguments, what in (
+def test_a_name_that_is_no_partition(command, folder, name):
+    for line, arguments, what in (
         ("calibrate", ["--system", name], "--system"),
         ("noise", ["--system", name], "--system"),
         ("transfer", [name, "a:c"], "MEASURED"),
         ("transfer", ["a:b", name], "OTHER"),
     ):
-        refused = run(folder, arguments, code=2, system="", command=command)
+        refused = run(command, folder, arguments, code=2, system="", name=line)
         assert f"{what} {name.strip()} must name a partition" in refused.stderr
 
 
-def test_nothing_to_calibrate(folder):
+def test_nothing_to_calibrate(command, folder):
     none = folder / "none"
-    found = run(none, several(folder.parent, STEADY), code=3)
+    found = run(command, none, several(folder.parent, STEADY), code=3)
     assert "There is no folder of reference files" in found.stderr
     empty = folder.parent / "empty"
     factories.session(empty, [])
-    assert "There is no session of local:host" in run(folder, [empty], code=3).stderr
+    assert "There is no session of local:host" in run(command, folder, [empty], code=3).stderr

@@ -52,10 +52,10 @@ def entry(folder, metric=METRIC, check=CHECK):
     return entries(folder, check, H200)[metric]
 
 
-def test_nodes_that_are_alike(folder, one):
+def test_nodes_that_are_alike(command, folder, one):
     """Their entry is that of the nodes' medians; the record tells nodes, and names none."""
     sessions = nights(folder.parent / "17", of(one, 1, 1.001, 0.999, 1.002, 0.998))
-    said = run(folder, [sessions], "--write", system=H200)
+    said = run(command, folder, [sessions], "--write", system=H200)
     assert entry(folder) == [396.06, -0.02, None, "GB/s"]
     table = words(said.stdout)
     # Link class and engine, median, sessions, nodes, of the peak, of what was published.
@@ -77,61 +77,63 @@ def test_nodes_that_are_alike(folder, one):
     assert all(name not in text.replace(f"GPU-{name}", "") for name in ("n0", "n1", "n4", "vm"))
 
 
-def test_a_majority_of_slow_nodes(folder, one):
+def test_a_majority_of_slow_nodes(command, folder, one):
     """Three of five have 9 % less: that is not made normal, and both groups are named."""
     sessions = nights(folder.parent / "17", of(one, 0.91, 1, 0.91, 0.911, 1.001))
-    said = run(folder, [sessions], "--write", system=H200)
+    said = run(command, folder, [sessions], "--write", system=H200)
     assert (
         f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 360.42 and "
         "2 (nodes B, E) about 396.26 GB/s; the slower one exceeds a minority of 25%."
     ) in said.stderr
     assert entry(folder) == [0, None, None, "GB/s"]
     # The fast ones alone are no calibration, but who wants the slow ones has to say it.
-    left = run(folder, [sessions], "--without", "n[1,4]", system=H200)
+    left = run(command, folder, [sessions], "--without", "n[1,4]", system=H200)
     assert "not used: run-3: node n1 was left out." in left.stderr
     assert "[360.42, -0.02" in left.stdout
 
 
-def test_a_minority_of_slow_nodes_is_set_aside(folder, one):
+def test_a_minority_of_slow_nodes_is_set_aside(command, folder, one):
     sessions = nights(folder.parent / "17", of(one, 1, 1, 0.91, 1.001, 1))
-    said = run(folder, [sessions], "--write", system=H200)
+    said = run(command, folder, [sessions], "--write", system=H200)
     assert f"{CHECK} {METRIC}: node C is excluded: its 360.42 GB/s differs" in said.stderr
     assert entry(folder) == [396.06, -0.02, None, "GB/s"]
     kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
     assert (kept.excluded, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
 
 
-def test_all_nodes_slow(folder, one):
+def test_all_nodes_slow(command, folder, one):
     """Without another node or a present reference only documents show it."""
     sessions = nights(folder.parent / "17", of(one, *[0.8] * 5))
-    shown = run(folder, [sessions], system=H200)
+    shown = run(command, folder, [sessions], system=H200)
     said = (
         f"{CHECK} {METRIC}: 316.85 GB/s is -20% from the published 396.4 GB/s of the same node "
         "model (nvidia), and 70% of the peak."
     )
     assert f"far from published values: {said}" in shown.stderr
-    refused = run(folder, [sessions], "--write", code=2, system=H200)
+    refused = run(command, folder, [sessions], "--write", code=2, system=H200)
     assert "4 references of h200:x2 would be far from published values" in refused.stderr
     assert said in refused.stderr and not (folder / "calibrations").exists()
     # What is looser is another question.
-    run(folder, [sessions], "--write", "--accept-looser", code=2, system=H200)
-    run(folder, [sessions], "--write", "--accept-slow", system=H200)
+    run(command, folder, [sessions], "--write", "--accept-looser", code=2, system=H200)
+    run(command, folder, [sessions], "--write", "--accept-slow", system=H200)
     assert entry(folder)[0] == 316.85
     kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
     assert kept.published.value == 396.4
 
 
-def test_all_nodes_slower_than_the_present_reference(folder, one):
-    run(folder, [nights(folder.parent / "17", of(one, *[1.0] * 5))], "--write", system=H200)
+def test_all_nodes_slower_than_the_present_reference(command, folder, one):
+    run(
+        command, folder, [nights(folder.parent / "17", of(one, *[1.0] * 5))], "--write", system=H200
+    )
     slow = nights(folder.parent / "18", of(one, *[0.95] * 5))
-    refused = run(folder, [slow], "--write", code=2, system=H200)
+    refused = run(command, folder, [slow], "--write", code=2, system=H200)
     assert f"{CHECK} {METRIC}: [376.26, -0.02, null, GB/s] accepts what [396.06," in refused.stderr
     assert "and 376.26 GB/s itself misses the present limit." in refused.stderr
     assert entry(folder)[0] == 396.06
-    assert "-5.0% looser" in words(run(folder, [slow], system=H200).stdout)
+    assert "-5.0% looser" in words(run(command, folder, [slow], system=H200).stdout)
 
 
-def test_one_impossible_value(folder, one):
+def test_one_impossible_value(command, folder, one):
     """1.2 times the peak of the link, in the report of one of ten sessions."""
     job = folder.parent / "17"
     sessions = nights(job, of(one, *[1.0] * 5))
@@ -140,7 +142,7 @@ def test_one_impossible_value(folder, one):
     content["runs"][0]["testcases"][0]["perfvalues"][f"{H200}:{METRIC}"][0] = 540.0
     report.write_text(json.dumps(content))
     for options in ((), ("--report-only", "--write"), ("--write", "--accept-looser")):
-        refused = run(folder, [sessions], *options, code=4, system=H200)
+        refused = run(command, folder, [sessions], *options, code=4, system=H200)
         assert refused.stderr == (
             "fabricheck: Physically impossible: 1 value. The measurement is wrong: "
             "leave out that node (--without) or session (name the reports of the others). "
@@ -149,21 +151,21 @@ def test_one_impossible_value(folder, one):
             "450 GB/s of the widest path).\n"
         )
     assert not (folder / "calibrations").exists()
-    run(folder, [sessions], "--without", "n3", "--write", system=H200)
+    run(command, folder, [sessions], "--without", "n3", "--write", system=H200)
     found = calibrated.read(folder / "calibrations" / "h200-x2.yaml")
     assert found.checks[CHECK][METRIC].n == 8
     assert [(each.session, each.why) for each in found.unused] == [(4, "left out"), (9, "left out")]
     # Or the one session.
     reports = sorted(set(job.glob("n*/reports/*.json")) - {report})
     assert len(reports) == 9
-    run(folder, reports, "--write", system=H200)
+    run(command, folder, reports, "--write", system=H200)
     assert calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC].n == 9
 
 
-def test_bytes_counted_twice_in_a_document(folder, one):
+def test_bytes_counted_twice_in_a_document(command, folder, one):
     """Both directions have twice the peak: the sum of a pair may, one direction may not."""
     sessions = nights(folder.parent / "17", of(one, 1, 1, 1, 1, 2))
-    refused = run(folder, [sessions], code=4, system=H200).stderr
+    refused = run(command, folder, [sessions], code=4, system=H200).stderr
     assert "engine_switch18_worst: session run-9" in refused
     assert "has 792.125 GB/s, above the derived physical bound of 450 GB/s" in refused
     assert "engine_both_switch18_worst: session run-9" in refused
@@ -172,23 +174,23 @@ def test_bytes_counted_twice_in_a_document(folder, one):
     assert "Physically impossible: 8 values." in refused
 
 
-def test_three_sessions_only(folder, one):
+def test_three_sessions_only(command, folder, one):
     """Of one node or of three."""
     for name, nodes, often in (("a", 1, 3), ("b", 3, 1)):
         sessions = nights(folder.parent / name, of(one, *[1.0] * nodes), often)
-        refused = run(folder, [sessions], "--write", code=4, system=H200)
+        refused = run(command, folder, [sessions], "--write", code=4, system=H200)
         assert f"{H200} has 3 sessions in 3 campaigns" in refused.stderr
         assert "(3 of at least 5 sessions): measure again" in refused.stderr
         assert not (folder / "calibrations").exists()
-        kept = run(folder, [sessions], "--write", "--report-only", system=H200)
+        kept = run(command, folder, [sessions], "--write", "--report-only", system=H200)
         assert f"report only: {CHECK} {METRIC}: 3 of at least 5 sessions." in kept.stderr
         assert entry(folder) == [0, None, None, "GB/s"]
         shutil.rmtree(folder / "calibrations")
 
 
-def test_many_nodes_with_one_session_each(folder, one):
+def test_many_nodes_with_one_session_each(command, folder, one):
     sessions = nights(folder.parent / "17", of(one, *[1.0] * 6), often=1)
-    refused = run(folder, [sessions], "--write", code=4, system=H200)
+    refused = run(command, folder, [sessions], "--write", code=4, system=H200)
     assert "has 6 sessions in 6 campaigns of 6 nodes" in refused.stderr
     assert (
         "(0 of 6 nodes have two sessions or more; 50% are required to know how much a node"
@@ -196,14 +198,14 @@ def test_many_nodes_with_one_session_each(folder, one):
     )
 
 
-def test_a_metric_with_two_modes(folder, one):
+def test_a_metric_with_two_modes(command, folder, one):
     """A node whose sessions switch: by hand, since one job has one factor for a node."""
     results = [
         write(folder.parent / f"r{number}", *times(*one, factor), number, number * NIGHT, "n0",
               ("GPU-a", "GPU-b"))
         for number, factor in enumerate((1, 0.95, 1.0005, 0.9502, 1, 0.95))
     ]  # fmt: skip
-    said = run(folder, results, "--write", system=H200)
+    said = run(command, folder, results, "--write", system=H200)
     assert (
         f"report only: {CHECK} {METRIC}: two modes: 3 sessions about 376.26 and 3 sessions about "
         "396.06 GB/s."
@@ -244,9 +246,9 @@ def test_leaving_out_a_node_that_is_not_there(tmp_path):
         gather([results], distributed_sessions.PARTITION, without={"n1", "n7"})
 
 
-def test_a_list_of_nodes_that_is_none(folder, one):
+def test_a_list_of_nodes_that_is_none(command, folder, one):
     sessions = nights(folder.parent / "17", of(one, 1.0))
-    refused = run(folder, [sessions], "--without", "n[1-", code=2, system=H200)
+    refused = run(command, folder, [sessions], "--without", "n[1-", code=2, system=H200)
     assert "'n[1-' is not a list of nodes" in refused.stderr
 
 
@@ -261,7 +263,7 @@ def test_results_with_jobs_over_many_nodes_are_all_sessions(tmp_path, one):
     assert len(gather([results, job, job / "n1"], H200).runs) == 7
 
 
-def test_a_node_that_left_nothing_is_said(folder, one):
+def test_a_node_that_left_nothing_is_said(command, folder, one):
     """A job that lost one before it began, and a distributed session of which one never ran."""
     job = nights(folder.parent / "17", of(one, *[1.0] * 5))
     down = requested_nodes.RequestedNode(results="n9", state="DOWN*", because="Not responding")
@@ -269,7 +271,7 @@ def test_a_node_that_left_nothing_is_said(folder, one):
     requested.nodes["n9"] = down
     requested_nodes.write(job / "nodes.json", requested)
     said = f"n9 is in {job / 'nodes.json'}, but no session has it (DOWN*, Not responding)."
-    assert said in run(folder, [job], system=H200).stderr
+    assert said in run(command, folder, [job], system=H200).stderr
     results = distributed(folder.parent / "r", {"n1": 10.0, "n2": 10.1})
     requested_nodes.write(results / "output" / "nodes.json", requested)
     said = gather([results], distributed_sessions.PARTITION).silent

@@ -50,7 +50,7 @@ def test_a_metric_that_became_a_count_needs_to_be_accepted(folder):
         write(folder, counts)
 
 
-def test_what_is_accepted_is_said(folder):
+def test_what_is_accepted_is_said(command, folder):
     """All of it: one option accepts everything that is looser."""
     require(folder, "[110, -0.05, null, GB/s]")
     text = (folder / "stream.yaml").read_text()
@@ -63,7 +63,7 @@ def test_what_is_accepted_is_said(folder):
         for number, (one, other) in enumerate(zip(STEADY, noisy, strict=True))
     ]
     for options in ((), ("--write", "--accept-looser")):
-        said = run(folder, sessions, *options).stderr
+        said = run(command, folder, sessions, *options).stderr
         assert "looser: stream_local copy_worst: [100, -0.02, null, GB/s] accepts what" in said
         assert "looser: stream_local add_worst: [5, -0.1, null, GB/s] would become report" in said
 

@@ -4,9 +4,6 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from fabricheck.cli import app
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "two-devices-mpi"
 
@@ -21,14 +18,9 @@ def documents(tmp_path):
     return tmp_path
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["results", "osu", *map(str, arguments)])
-
-
-def test_pairs_of_the_same_size_stand_beside_each_other(documents):
-    ended = run(documents, "--json")
-    assert ended.exit_code == 0, ended.output
-    rows = json.loads(ended.stdout)
+def test_pairs_of_the_same_size_stand_beside_each_other(command, documents):
+    ended = command("results", "osu", documents, json=True)
+    rows = ended.json
     assert rows
     mpi = json.loads((documents / "mpi" / "result.json").read_text())["series"]
     osu = json.loads((documents / "osu" / "result.json").read_text())["series"]
@@ -48,19 +40,17 @@ def test_pairs_of_the_same_size_stand_beside_each_other(documents):
     assert {row["operation"] for row in rows} >= {"bandwidth"}
 
 
-def test_the_table_has_the_pair(documents):
-    ended = run(documents)
-    assert ended.exit_code == 0, ended.output
+def test_the_table_has_the_pair(command, documents):
+    ended = command("results", "osu", documents)
     lines = ended.stdout.splitlines()
     assert "mpi/OSU" in lines[0]
     assert any(" bandwidth " in line and " 0-1 " in line for line in lines)
 
 
-def test_what_only_one_measured_is_not_compared(documents):
+def test_what_only_one_measured_is_not_compared(command, documents):
     text = (documents / "osu" / "result.json").read_text()
     document = json.loads(text)
     document["environment"]["HSA_ENABLE_SDMA"] = "0"
     (documents / "osu" / "result.json").write_text(json.dumps(document))
-    ended = run(documents)
-    assert ended.exit_code == 3
+    ended = command("results", "osu", documents, code=3)
     assert "both mpi and OSU" in ended.stderr

@@ -1,6 +1,5 @@
 """The command line as a user meets it: tables, sentences, exit codes."""
 
-import json
 import os
 import re
 import subprocess
@@ -18,16 +17,6 @@ from fabricheck.core.text import ranges
 GOOD, USAGE, NOTHING, INVALID = 0, 2, 3, 4
 
 HEAD = ["Session", "Date", "Partitions", "Checks", "Passed", "Failed", "Retried", "Clock"]
-
-
-def run(*arguments, code=GOOD):
-    """Call the command line; every error is one sentence."""
-    result = CliRunner().invoke(app, [str(argument) for argument in arguments])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output
-    for line in result.stderr.splitlines():
-        assert line.startswith("fabricheck: ") and line.endswith((".", "--help.")), line
-    return result
 
 
 def write_result(folder, name="stream_local", kind="output", **changes):
@@ -52,12 +41,12 @@ def scan(**changes):
     ]
 
 
-def test_version_and_help():
-    assert run("--version").stdout == f"fabricheck {fabricheck.__version__}\n"
-    text = " ".join(run("--help").stdout.split())
+def test_version_and_help(command):
+    assert command("--version").stdout == f"fabricheck {fabricheck.__version__}\n"
+    text = " ".join(command("--help").stdout.split())
     assert text.index("verdict") < text.index("every-node") < text.index("results Sessions")
-    assert run().stdout == run("--help").stdout
-    assert "coverage" in run("results", "--help").stdout
+    assert command().stdout == command("--help").stdout
+    assert "coverage" in command("results", "--help").stdout
     assert "4 an input is unreadable, invalid or incomplete" in text
 
 
@@ -72,152 +61,159 @@ def test_version_and_help():
         (["results", "coverage", "a", "b"], "unexpected extra argument"),
     ],
 )
-def test_bad_usage_is_one_sentence(arguments, said):
-    result = run(*arguments, code=USAGE)
+def test_bad_usage_is_one_sentence(command, arguments, said):
+    result = command(*arguments, code=USAGE)
     assert said in result.stderr and len(result.stderr.splitlines()) == 1
     assert result.stdout == ""
 
 
-def test_no_results_folder(tmp_path, monkeypatch):
+def test_no_results_folder(command, tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
-    for command in ("list", "show", "validate"):
-        assert "There is no results folder" in run("results", command, code=NOTHING).stderr
+    for line in ("list", "show", "validate"):
+        assert "There is no results folder" in command("results", line, code=NOTHING).stderr
 
 
-def test_no_session(results_folder):
-    for command in ("list", "show", "validate"):
-        assert "There is no session" in run("results", command, code=NOTHING).stderr
+def test_no_session(command, results_folder):
+    for line in ("list", "show", "validate"):
+        assert "There is no session" in command("results", line, code=NOTHING).stderr
 
 
-def test_list(one_session, monkeypatch):
+def test_list(command, one_session, monkeypatch):
     later = factories.SESSION_START + 3600
     cases = [factories.case("a", result="fail"), factories.case("b", partition="gpu")]
     factories.session(one_session, cases, number=1, start=later)
-    lines = run("results", "list").stdout.splitlines()
+    lines = command("results", "list").stdout.splitlines()
     assert lines[0].split() == HEAD
     assert lines[1].split()[0] == "run-1" and lines[1].split()[-5:] == ["2", "1", "1", "0", "-"]
     assert "local:gpu, local:host" in lines[1]
     assert lines[2].split()[0] == "run-0"
     assert lines[2].split()[-5:] == ["1", "1", "0", "0", "measured"]
     monkeypatch.setattr(results_list, "MOST", 1)
-    short = run("results", "list").stdout
+    short = command("results", "list").stdout
     assert "run-0" not in short and "and 1 more: --all" in short
-    assert "run-0" in run("results", "list", "--all").stdout
-    found = json.loads(run("results", "list", "--all", "--json").stdout)
+    assert "run-0" in command("results", "list", "--all").stdout
+    found = command("results", "list", "--all", json=True).json
     assert [row["session"] for row in found["sessions"]] == ["run-1", "run-0"]
     assert found["sessions"][1]["clock"] == ["measured"]
 
 
-def test_list_names_an_unreadable_report_and_shows_the_others(one_session):
+def test_list_names_an_unreadable_report_and_shows_the_others(command, one_session):
     (one_session / "reports" / "run-7.json").write_text("{")
-    result = run("results", "list", code=INVALID)
+    result = command("results", "list", code=INVALID)
     assert "run-0" in result.stdout
     assert "run-7.json: this is not a complete run report of ReFrame." in result.stderr
 
 
 @pytest.mark.parametrize("start", [1e300, -1e300, float("nan"), 10**400, 253402300800])
-def test_a_report_of_no_time(one_session, start):
+def test_a_report_of_no_time(command, one_session, start):
     factories.session(one_session, [], number=7, start=start)
-    for command in ("list", "show"):
-        result = run("results", command, code=INVALID)
+    for line in ("list", "show"):
+        result = command("results", line, code=INVALID)
         assert "run-7.json: " in result.stderr and len(result.stderr.splitlines()) == 1
 
 
-def test_a_pipe_is_no_document(one_session, tmp_path):
+def test_a_pipe_is_no_document(command, one_session, tmp_path):
     pipe = tmp_path / "pipe" / "result.json"
     pipe.parent.mkdir()
     os.mkfifo(pipe)
     said = f"{pipe}: cannot be read (it is not a regular file)."
-    assert run("results", "validate", pipe, code=INVALID).stdout == said + "\n"
+    assert command("results", "validate", pipe, code=INVALID).stdout == said + "\n"
     for path in (pipe, pipe.parent):
-        assert said in run("results", "show", path, code=INVALID).stderr
+        assert said in command("results", "show", path, code=INVALID).stderr
     os.mkfifo(one_session / "reports" / "run-7.json")
-    assert "run-7.json: cannot be read" in run("results", "list", code=INVALID).stderr
+    assert "run-7.json: cannot be read" in command("results", "list", code=INVALID).stderr
 
 
-def test_a_host_of_no_name(one_session):
+def test_a_host_of_no_name(command, one_session):
     host = factories.document()["host"] | {"hostname": "node\ud800"}
     path = write_result(one_session, host=host)
-    for command in (["show", path], ["validate", path], ["show"]):
-        result = run("results", *command, code=INVALID)
+    for line in (["show", path], ["validate", path], ["show"]):
+        result = command("results", *line, code=INVALID)
         assert "contains \\ud800, which is half of a character." in result.output
     report = one_session / "reports" / "run-0.json"
     report.write_text(report.read_text().replace('"node1"', '"node\\ud800"'))
-    assert "this is not a complete run report" in run("results", "list", code=INVALID).stderr
+    assert "this is not a complete run report" in command("results", "list", code=INVALID).stderr
 
 
-def test_list_has_killed_sessions_and_names_documents_of_none(one_session):
+def test_list_has_killed_sessions_and_names_documents_of_none(command, one_session):
     name = "20270103T030405-18"
     document = one_session / f"output/{name}/local/host/host/stream_local/result.json"
     factories.write(document)
     path = write_result(one_session, "other")
-    result = run("results", "list")
+    result = command("results", "list")
     _, killed, session, last = result.stdout.splitlines()
     assert killed.split() == [name, "2027-01-03", "03:04:05", "local:host", *"1---", "measured"]
     assert session.startswith("run-0 ") and last.startswith("Sessions without a number of passed")
     assert result.stderr == (
         f"fabricheck: Outside any session: 1 result document, such as {path}.\n"
     )
-    (row, _) = json.loads(run("results", "list", "--json").stdout)["sessions"]
+    (row, _) = command("results", "list", json=True).json["sessions"]
     assert (row["session"], row["uuid"], row["passed"]) == (name, None, None)
 
 
-def test_show(one_session):
-    text = run("results", "show").stdout
+def test_show(command, one_session):
+    text = command("results", "show").stdout
     assert "Session run-0 of " in text and "1 check, 1 passed, 0 failed" in text
     assert "stream_local @local:host (pass): stream 0.1.0 on node1, runtime host" in text
     assert "measured, in GB/s (1e9 bytes per second); bytes counted read+write" in text
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "E1 copy device 256 MiB 1 0 10.1 1.5 % verified" in rows
-    assert run("results", "show", "latest").stdout == run("results", "show", "0").stdout == text
+    assert (
+        command("results", "show", "latest").stdout
+        == command("results", "show", "0").stdout
+        == text
+    )
 
 
-def test_show_of_a_file_a_folder_and_json(one_session, tmp_path):
+def test_show_of_a_file_a_folder_and_json(command, one_session, tmp_path):
     path = factories.case_folder(one_session, "stream_local") / "result.json"
     for name in (path, path.parent, one_session):
-        assert " 10.1 " in run("results", "show", name).stdout
-    [entry] = json.loads(run("results", "show", path, "--json").stdout)["checks"]
+        assert " 10.1 " in command("results", "show", name).stdout
+    [entry] = command("results", "show", path, json=True).json["checks"]
     assert entry["document"] == factories.document() and entry["case"] is None
-    [entry] = json.loads(run("results", "show", "--json").stdout)["checks"]
+    [entry] = command("results", "show", json=True).json["checks"]
     assert entry["case"] == "stream_local" and entry["where"] == "local:host"
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "There is no result document under" in run("results", "show", empty, code=NOTHING).stderr
-    assert "no result document x.json" in run("results", "show", "x.json", code=NOTHING).stderr
+    assert (
+        "There is no result document under"
+        in command("results", "show", empty, code=NOTHING).stderr
+    )
+    assert "no result document x.json" in command("results", "show", "x.json", code=NOTHING).stderr
     path.write_text("{")
-    assert "cut off" in run("results", "show", path, code=INVALID).stderr
+    assert "cut off" in command("results", "show", path, code=INVALID).stderr
 
 
-def test_show_of_a_session_that_measures_nothing_says_what_ran(results_folder):
+def test_show_of_a_session_that_measures_nothing_says_what_ran(command, results_folder):
     factories.session(results_folder, [factories.case("build", tags=["build"])])
-    done = run("results", "show", code=NOTHING)
+    done = command("results", "show", code=NOTHING)
     assert "build @local:host (pass), without a document\n" in done.stdout
     assert done.stderr == "fabricheck: There is no result document in session run-0.\n"
 
 
-def test_show_shows_the_metrics_of_a_plain_test(results_folder):
+def test_show_shows_the_metrics_of_a_plain_test(command, results_folder):
     rate = [2.5, 2, -0.1, None, "GB/s", "pass"]
     plain = factories.case("plain", tags=["node"], perfvalues={"local:host:rate": rate})
     late = factories.case("late", tags=["node"], result="fail", fail_reason="sanity error: no end")
     factories.session(results_folder, [plain, late])
-    shown = run("results", "show").stdout
+    shown = command("results", "show").stdout
     assert "plain @local:host (pass), without a document\n  rate: 2.5000 GB/s\n" in shown
     assert "late @local:host (fail), without a document\n  check: sanity error: no end" in shown
-    [entry] = json.loads(run("results", "show", "--json").stdout)["checks"]
+    [entry] = command("results", "show", json=True).json["checks"]
     assert entry["case"] == "plain" and entry["metrics"]["rate"]["value"] == 2.5
 
 
-def test_show_shows_the_rest_beside_a_corrupt_document(one_session):
+def test_show_shows_the_rest_beside_a_corrupt_document(command, one_session):
     cases = [factories.case(), factories.case("broken"), factories.case("lost", result="fail")]
     factories.session(one_session, cases)
     write_result(one_session, "broken").write_text("{")
-    result = run("results", "show", code=INVALID)
+    result = command("results", "show", code=INVALID)
     assert " 10.1 " in result.stdout
     assert "broken/result.json" in result.stderr.replace("\n", "")
     assert "lost @local:host (fail) left no result document" in result.stderr
 
 
-def test_show_of_everything_that_is_not_good(results_folder):
+def test_show_of_everything_that_is_not_good(command, results_folder):
     failed = factories.case(result="fail", fail_reason="sanity error: 3 words are wrong")
     factories.session(
         results_folder,
@@ -243,7 +239,7 @@ def test_show_of_everything_that_is_not_good(results_folder):
             ),
         ],
     )
-    text = run("results", "show").stdout
+    text = command("results", "show").stdout
     for part in (
         "1 failed, 1 retried, 1 skipped",
         "stream_local @local:host (fail at attempt 2)",
@@ -260,7 +256,7 @@ def test_show_of_everything_that_is_not_good(results_folder):
     assert "noisy" in one_line and "clocks differ" in one_line and "cache" in one_line
 
 
-def test_repetitions_are_listed_and_shown_apart(results_folder):
+def test_repetitions_are_listed_and_shown_apart(command, results_folder):
     cases = [
         factories.case(unique_name=f"s_{n}", display_name=f"stream_local %.repeat_no={n}", **end)
         for n, end in enumerate(({"result": "fail", "fail_reason": "too slow"}, {}))
@@ -268,17 +264,17 @@ def test_repetitions_are_listed_and_shown_apart(results_folder):
     factories.session(results_folder, cases)
     write_result(results_folder, "s_0", "stage")
     write_result(results_folder, "s_1")
-    listed = run("results", "list")
+    listed = command("results", "list")
     assert listed.stdout.splitlines()[1].split()[-5:] == ["2", "1", "1", "0", "measured"]
     assert listed.stderr == ""
-    shown = run("results", "show").stdout
+    shown = command("results", "show").stdout
     assert "2 checks, 1 passed, 1 failed" in shown
     assert "stream_local %.repeat_no=0 @local:host (fail): stream" in shown
     assert "stream_local %.repeat_no=1 @local:host (pass): stream" in shown
     assert shown.count("check: too slow") == 1
 
 
-def test_a_miss_is_shown_once_and_failed_checks_come_first(results_folder):
+def test_a_miss_is_shown_once_and_failed_checks_come_first(command, results_folder):
     miss = "Metric copy_worst: device 0 of node1 measured 7 GB/s; at least 9 GB/s is required."
     reason = f"performance error: failed to meet reference(s):\n\tcopy_worst=7.0 (l=9.0)\n{miss}"
     slow = factories.case(
@@ -288,54 +284,54 @@ def test_a_miss_is_shown_once_and_failed_checks_come_first(results_folder):
     factories.session(results_folder, [factories.case(), slow])
     write_result(results_folder)
     write_result(results_folder, "slow")
-    shown = run("results", "show").stdout
+    shown = command("results", "show").stdout
     assert shown.count("copy_worst") == 1 and f"  check: {miss}" in shown
     assert shown.index("slow @local") < shown.index("stream_local @local")
 
 
-def test_a_retry_that_passed_is_not_a_plain_pass(results_folder):
+def test_a_retry_that_passed_is_not_a_plain_pass(command, results_folder):
     stage = factories.case_folder(results_folder, "first", "stage")
     first = factories.case(result="fail", fail_reason="too\nslow", stagedir=str(stage))
     factories.session(results_folder, [factories.case()], earlier_runs=[[first]])
     write_result(results_folder, "first", "stage")
     write_result(results_folder)
-    listed = run("results", "list")
+    listed = command("results", "list")
     assert listed.stdout.splitlines()[1].split()[-5:] == ["1", "1", "0", "1", "measured"]
     assert "Retried: checks that failed at an earlier attempt" in listed.stdout
     assert listed.stderr == ""
-    shown = run("results", "show").stdout
+    shown = command("results", "show").stdout
     assert "1 check, 1 passed, 0 failed, 1 retried" in shown
     assert "stream_local @local:host (pass at attempt 2): stream" in shown
     assert "attempt 1 (fail): too slow" in shown
     assert "attempt 1 left" in shown and "first/result.json" in shown.replace("\n", "")
-    [entry] = json.loads(run("results", "show", "--json").stdout)["checks"]
+    [entry] = command("results", "show", json=True).json["checks"]
     assert (entry["result"], entry["failed_attempts"]) == ("pass", 1)
 
 
-def test_of_reruns_only_the_failed_are_named(results_folder):
+def test_of_reruns_only_the_failed_are_named(command, results_folder):
     earlier = [[factories.case()], [factories.case(result="fail", fail_reason="too slow")]]
     factories.session(results_folder, [factories.case()], earlier_runs=earlier)
     write_result(results_folder)
-    shown = run("results", "show").stdout
+    shown = command("results", "show").stdout
     assert "(pass at attempt 3)" in shown
     assert "attempt 2 (fail): too slow" in shown and "attempt 1" not in shown
 
 
-def test_what_a_check_repeats_of_the_program_is_said_once(results_folder):
+def test_what_a_check_repeats_of_the_program_is_said_once(command, results_folder):
     reason = "sanity error: stream ended with exit code 6 (the time limit): too late"
     factories.session(results_folder, [factories.case(result="fail", fail_reason=reason)])
     outcome = {"exit_code": 6, "status": "time-limit", "message": "too late"}
     write_result(results_folder, kind="stage", complete=False, outcome=outcome)
-    assert run("results", "show").stdout.count("too late") == 1
+    assert command("results", "show").stdout.count("too late") == 1
 
 
-def test_show_of_an_interrupted_run(tmp_path):
+def test_show_of_an_interrupted_run(command, tmp_path):
     path = factories.write(tmp_path / "result.json.partial", factories.killed_document())
-    text = run("results", "show", path).stdout
+    text = command("results", "show", path).stdout
     assert "outcome running" in text and "incomplete: the series are only those finished" in text
 
 
-def test_long_scans_are_summarised(tmp_path):
+def test_long_scans_are_summarised(command, tmp_path):
     wrong = factories.mismatched(checked=1 << 10)
     bad = factories.series(bytes=1 << 10, bytes_moved=2 << 10, verification=wrong)
     path = factories.write(
@@ -345,18 +341,18 @@ def test_long_scans_are_summarised(tmp_path):
             outcome={"exit_code": 5, "status": "wrong-data", "message": "wrong"},
         ),
     )
-    text = run("results", "show", path).stdout
+    text = command("results", "show", path).stdout
     rows = [" ".join(line.split()) for line in text.splitlines()]
     assert "E1 copy device 2 MiB 1 0 40 0.075 % verified" in rows
     (alone,) = (row for row in rows if row.startswith("copy"))
     assert alone.split(" -> device ")[1].startswith("1 KiB 256") and "1 WRONG" in alone
     assert "5 more series: --all" in " ".join(rows)
-    everything = run("results", "show", path, "--all").stdout
+    everything = command("results", "show", path, "--all").stdout
     assert "20.040" in everything and "--all" not in everything
     assert sum(line.startswith("copy") for line in everything.splitlines()) == 7
 
 
-def test_variants_of_a_kernel_have_rows_of_their_own(tmp_path):
+def test_variants_of_a_kernel_have_rows_of_their_own(command, tmp_path):
     """With --all; else the row of their kind has the best of each place."""
     default = [factories.series(device=index, device_set=[index]) for index in (0, 1)]
     faster = factories.series([12.0] * 9)
@@ -376,10 +372,10 @@ def test_variants_of_a_kernel_have_rows_of_their_own(tmp_path):
     devices = [factories.device(index) for index in range(5)]
     document = factories.document(devices=devices, series=[*default, *varied, *pairs])
     path = factories.write(tmp_path / "result.json", document)
-    brief = run("results", "show", path).stdout
+    brief = command("results", "show", path).stdout
     assert "E1 copy device 256 MiB 2 12 0 % verified" in " ".join(brief.split())
     assert "2 more series: --all" in " ".join(brief.split())
-    text = run("results", "show", path, "--all").stdout
+    text = command("results", "show", path, "--all").stdout
     first, _, second, _ = (line for line in text.splitlines() if line.startswith("copy"))
     assert "4 elements a" not in first and "4 elements a" in second
     assert "streaming" in text
@@ -387,15 +383,15 @@ def test_variants_of_a_kernel_have_rows_of_their_own(tmp_path):
     assert len(rows) == 4 and all("1 block" in row for row in rows)
 
 
-def test_the_best_of_a_latency_is_the_lowest(tmp_path):
+def test_the_best_of_a_latency_is_the_lowest(command, tmp_path):
     series = scan(unit="us", better="lower", operation="read", bytes_counted="once")
     path = factories.write(tmp_path / "result.json", factories.document(series=series))
-    text = run("results", "show", path).stdout
+    text = command("results", "show", path).stdout
     assert "in us; bytes counted once" in text
     assert " 10 " in text and " 40 " not in text
 
 
-def test_sets_of_devices(tmp_path):
+def test_sets_of_devices(command, tmp_path):
     members = [0, 1, 2, 5]
     devices = [factories.device(index) for index in range(8)]
     share = factories.series(
@@ -412,9 +408,9 @@ def test_sets_of_devices(tmp_path):
     path = factories.write(
         tmp_path / "result.json", factories.document(series=[share, both], devices=devices)
     )
-    text = " ".join(run("results", "show", path).stdout.split())
+    text = " ".join(command("results", "show", path).stdout.split())
     assert "N: a NUMA domain in which host memory was proved to lie." in text
-    text = " ".join(run("results", "show", path, "--all").stdout.split())
+    text = " ".join(command("results", "show", path, "--all").stdout.split())
     assert "2 of 0-2,5" in text and "sum 0-2,5" in text
     assert "pinned N0 -> peer 5" in text
 
@@ -433,21 +429,21 @@ def test_sets_of_many_devices_are_short(members, text):
     assert ranges(members) == text
 
 
-def test_a_simulated_result_is_never_called_measured(results_folder):
+def test_a_simulated_result_is_never_called_measured(command, results_folder):
     factories.session(results_folder, [factories.case()])
     write_result(results_folder, **factories.simulated_document())
-    for command in (["results", "list"], ["results", "show"], ["results", "validate"]):
-        text = run(*command).stdout
+    for line in (["results", "list"], ["results", "show"], ["results", "validate"]):
+        text = command(*line).stdout
         assert "simulated" in text and "measured" not in text
-    e1 = json.loads(run("results", "coverage", "--json").stdout)["experiments"][0]
+    e1 = command("results", "coverage", json=True).json["experiments"][0]
     assert e1["ran"][0]["clocks"] == ["simulated"]
-    assert "simulated in local:host" in run("results", "coverage").stdout
+    assert "simulated in local:host" in command("results", "coverage").stdout
 
 
-def test_validate(one_session, tmp_path):
-    good = run("results", "validate").stdout
+def test_validate(command, one_session, tmp_path):
+    good = command("results", "validate").stdout
     assert good.endswith("result.json: valid (stream, 1 series, measured, outcome good).\n")
-    assert run("results", "validate", one_session).stdout == good
+    assert command("results", "validate", one_session).stdout == good
     bad = factories.write(tmp_path / "bad" / "result.json", {"schema": "fabricheck-result"})
     killed = factories.write(
         tmp_path / "killed" / "result.json.partial", factories.killed_document()
@@ -455,66 +451,66 @@ def test_validate(one_session, tmp_path):
     faulty = factories.write(
         tmp_path / "faulty.json", factories.document(faults_injected=["unwritten"])
     )
-    result = run("results", "validate", bad, killed, faulty, tmp_path / "x.json", code=INVALID)
+    result = command("results", "validate", bad, killed, faulty, tmp_path / "x.json", code=INVALID)
     lines = result.stdout.splitlines()
     assert "has no schema version" in lines[0]
     assert "valid but incomplete (stream, 1 series, measured, outcome running)" in lines[1]
     assert "with injected faults (unwritten)" in lines[2]
     assert "There is no result document" in lines[3]
-    run("results", "validate", killed, code=INVALID)
-    run("results", "validate", faulty, tmp_path / "x.json", code=NOTHING)
-    found = json.loads(run("results", "validate", bad, "--json", code=INVALID).stdout)
+    command("results", "validate", killed, code=INVALID)
+    command("results", "validate", faulty, tmp_path / "x.json", code=NOTHING)
+    found = command("results", "validate", bad, json=True, code=INVALID).json
     assert found[0]["exit_code"] == INVALID and found[0]["path"] == str(bad)
 
 
-def test_validate_finds_nothing(results_folder, tmp_path):
+def test_validate_finds_nothing(command, results_folder, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert "no result document under" in run("results", "validate", empty, code=NOTHING).stdout
+    assert "no result document under" in command("results", "validate", empty, code=NOTHING).stdout
     factories.session(results_folder, [factories.case("build", tags=["build"])])
-    assert "latest session" in run("results", "validate", code=NOTHING).stderr
+    assert "latest session" in command("results", "validate", code=NOTHING).stderr
 
 
-def test_validate_misses_the_document_of_a_check(results_folder):
+def test_validate_misses_the_document_of_a_check(command, results_folder):
     factories.session(results_folder, [factories.case()])
-    said = run("results", "validate", code=NOTHING).stdout
+    said = command("results", "validate", code=NOTHING).stdout
     assert said == "stream_local @local:host (pass) left no result document.\n"
 
 
-def test_names_with_brackets_are_shown_as_they_are(results_folder):
+def test_names_with_brackets_are_shown_as_they_are(command, results_folder):
     factories.session(results_folder, [factories.case(display_name="check %size=[red]1[/]")])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    assert "check %size=[red]1[/] @local:host" in run("results", "show").stdout
+    assert "check %size=[red]1[/] @local:host" in command("results", "show").stdout
 
 
-def test_an_error_of_the_operating_system_is_a_sentence(one_session, monkeypatch):
+def test_an_error_of_the_operating_system_is_a_sentence(command, one_session, monkeypatch):
     def refuse(*_arguments):
         raise PermissionError(13, "Permission denied", "some file")
 
     monkeypatch.setattr("fabricheck.cli.series_tables.blocks", refuse)
-    result = run("results", "show", code=INVALID)
+    result = command("results", "show", code=INVALID)
     assert result.stderr == (
         "fabricheck: The operating system refused some file: Permission denied.\n"
     )
 
 
-def test_a_defect_keeps_its_traceback(one_session, monkeypatch):
+def test_a_defect_keeps_its_traceback(command, one_session, monkeypatch):
     def defect(*_arguments):
         raise RuntimeError("a defect")
 
     monkeypatch.setattr("fabricheck.cli.series_tables.blocks", defect)
-    result = CliRunner().invoke(app, ["results", "show"])
-    assert isinstance(result.exception, RuntimeError) and result.exit_code == 1
+    with pytest.raises(RuntimeError, match="a defect"):
+        command("results", "show")
 
 
 @pytest.mark.slow
 def test_as_a_process_in_a_pipe(one_session):
     script = "import fabricheck.cli; fabricheck.cli.app()"
-    command = [sys.executable, "-c", script, "results", "show", "77"]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    line = [sys.executable, "-c", script, "results", "show", "77"]
+    done = subprocess.run(line, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout) == (NOTHING, "")
     assert len(done.stderr.splitlines()) == 1
-    done = subprocess.run([*command[:-1], "0"], capture_output=True, text=True, check=False)
+    done = subprocess.run([*line[:-1], "0"], capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (GOOD, "")
     assert "\x1b" not in done.stdout and " 10.1 " in done.stdout
 
@@ -527,19 +523,19 @@ def test_who_stops_reading_ends_a_command_quietly(one_session, arguments, code):
     """As `| head -2` does; a result keeps its exit code, other output ends as by a signal."""
     reading, writing = os.pipe()
     os.close(reading)
-    command = [Path(sys.executable).with_name("fabricheck"), *arguments]
+    line = [Path(sys.executable).with_name("fabricheck"), *arguments]
     with os.fdopen(writing, "wb") as pipe:
-        ended = subprocess.run(command, stdout=pipe, stderr=subprocess.PIPE, check=False)
+        ended = subprocess.run(line, stdout=pipe, stderr=subprocess.PIPE, check=False)
     assert ended.returncode == code
     assert b"Traceback" not in ended.stderr and b"Broken" not in ended.stderr
 
 
-def test_a_summary_of_what_cannot_be_read_ends_as_other_commands_do(one_session):
+def test_a_summary_of_what_cannot_be_read_ends_as_other_commands_do(command, one_session):
     document = next(one_session.glob("output/**/result.json"))
-    run("summary", code=0)
+    command("summary", code=0)
     document.write_text("{")
-    for command in (["summary"], ["results", "show"], ["summary", str(document)]):
-        run(*command, code=4)
+    for line in (["summary"], ["results", "show"], ["summary", str(document)]):
+        command(*line, code=4)
 
 
 @pytest.mark.parametrize(
@@ -551,8 +547,8 @@ def test_a_summary_of_what_cannot_be_read_ends_as_other_commands_do(one_session)
         (["zzz"], "There is no command 'zzz'. See fabricheck --help."),
     ],
 )
-def test_a_misspelt_command_is_answered_with_its_like(words, meant):
-    assert meant in run(*words, code=2).stderr
+def test_a_misspelt_command_is_answered_with_its_like(command, words, meant):
+    assert meant in command(*words, code=2).stderr
 
 
 def test_names_of_sessions_are_completed(results_folder):
@@ -571,7 +567,9 @@ def test_names_of_sessions_are_completed(results_folder):
     assert completed("fabricheck compare run-1") == ["run-1"]
 
 
-def test_the_status_has_a_colour_on_a_terminal_in_each_command(results_folder, monkeypatch):
+def test_the_status_has_a_colour_on_a_terminal_in_each_command(
+    command, results_folder, monkeypatch
+):
     miss = "Metric copy_worst: device 0 of node1 measured 7 GB/s; at least 9 GB/s is required."
     slow = factories.case(
         result="fail", fail_phase="performance", fail_reason=f"performance error: slow\n{miss}",
@@ -581,6 +579,6 @@ def test_the_status_has_a_colour_on_a_terminal_in_each_command(results_folder, m
     write_result(results_folder)
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
-    for command in (["verdict"], ["diagnose"], ["summary"], ["results", "show"]):
-        shown = CliRunner().invoke(app, command).stdout
-        assert re.search(r"\x1b\[1;3[13]m[^\x1b]*(INCOMPLETE|fail)", shown), command
+    for line in (["verdict"], ["diagnose"], ["summary"], ["results", "show"]):
+        shown = command(*line, code=None).stdout
+        assert re.search(r"\x1b\[1;3[13]m[^\x1b]*(INCOMPLETE|fail)", shown), line

@@ -1,12 +1,8 @@
 """Coverage claims what a session shows, and nothing else."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core import amounts
 from fabricheck.judge import coverage
 from fabricheck.site import partitions
@@ -23,16 +19,14 @@ def listed(monkeypatch):
     monkeypatch.setattr(partitions, "known_sites", lambda: site)
 
 
-def rows(*arguments):
-    result = CliRunner().invoke(app, ["results", "coverage", "--json", *arguments])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)["experiments"]
+def rows(command, *arguments):
+    result = command("results", "coverage", *arguments, json=True)
+    found = result.json["experiments"]
     return {row["experiment"]: row for row in found}
 
 
-def table():
-    result = CliRunner().invoke(app, ["results", "coverage"])
-    assert result.exit_code == 0, result.output
+def table(command):
+    result = command("results", "coverage")
     return " ".join(result.stdout.split())
 
 
@@ -44,21 +38,23 @@ def test_the_experiments_are_e1_to_e17():
     assert all(set(row.not_on) <= runtimes and all(row.not_on.values()) for row in found)
 
 
-def test_before_any_session(results_folder):
-    found = rows()
+def test_before_any_session(command, results_folder):
+    found = rows(command)
     assert not any(row["ran"] for row in found.values())
     assert found["E1"]["why_not"] == "no session yet"
     assert found["E2"]["why_not"] == "no check in this version"
-    assert "no session yet" in table() and "0 of 17 experiments have results" in table()
+    assert "no session yet" in table(command) and "0 of 17 experiments have results" in table(
+        command
+    )
 
 
-def test_no_such_session(results_folder):
-    result = CliRunner().invoke(app, ["results", "coverage", "5"])
-    assert result.exit_code == 3 and "no session '5'" in result.stderr
+def test_no_such_session(command, results_folder):
+    result = command("results", "coverage", "5", code=3)
+    assert "no session '5'" in result.stderr
 
 
-def test_a_session(one_session):
-    found = rows()
+def test_a_session(command, one_session):
+    found = rows(command)
     assert found["E1"]["ran"] == [
         {
             "where": "local:host",
@@ -79,12 +75,12 @@ def test_a_session(one_session):
     assert found["E3"]["why_not"] == "a CPU has neither zero-copy access nor page migration"
     assert found["E5"]["why_not"].startswith("not in session run-0")
     assert found["E15"]["has_check"] is False
-    text = table()
+    text = table(command)
     assert "measured in local:host by the host runtime: 1 series, 1 check (1 passed)" in text
     assert "1 of 17 experiments have results in this session." in text
 
 
-def test_what_was_simulated_and_measured_is_not_only_simulated(results_folder):
+def test_what_was_simulated_and_measured_is_not_only_simulated(command, results_folder):
     simulated = factories.simulated_document(series=[factories.series(host_clock=None)])
     cases = [
         factories.case("stream_local"),
@@ -97,58 +93,60 @@ def test_what_was_simulated_and_measured_is_not_only_simulated(results_folder):
     for case, content in zip(cases, contents, strict=True):
         where = factories.case_folder(results_folder, case["unique_name"])
         factories.write(where / "result.json", content)
-    assert {clock for one in rows()["E1"]["ran"] for clock in one["clocks"]} == {
+    assert {clock for one in rows(command)["E1"]["ran"] for clock in one["clocks"]} == {
         "measured", "simulated",
     }  # fmt: skip
-    assert "2 of 17 experiments have results in this session, 1 of those only simulated." in table()
+    assert "2 of 17 experiments have results in this session, 1 of those only simulated." in table(
+        command
+    )
 
 
-def test_a_check_that_failed_before_measuring_did_not_measure(results_folder):
+def test_a_check_that_failed_before_measuring_did_not_measure(command, results_folder):
     cases = [factories.case(result="fail"), factories.case("two", result="skip")]
     factories.session(results_folder, cases)
-    [ran] = rows()["E1"]["ran"]
+    [ran] = rows(command)["E1"]["ran"]
     assert (ran["series"], ran["failed"], ran["skipped"]) == (0, 1, 1)
     assert ran["clocks"] == []
-    assert "nothing measured in local:host: 0 series, 2 checks" in table()
-    assert "1 failed, 1 skipped, 1 without a document" in table()
-    assert "0 of 17 experiments have results" in table()
+    assert "nothing measured in local:host: 0 series, 2 checks" in table(command)
+    assert "1 failed, 1 skipped, 1 without a document" in table(command)
+    assert "0 of 17 experiments have results" in table(command)
 
 
-def test_series_count_for_their_experiment_whatever_the_tags(results_folder):
+def test_series_count_for_their_experiment_whatever_the_tags(command, results_folder):
     factories.session(results_folder, [factories.case(tags=["smoke"])])
     factories.write(
         factories.case_folder(results_folder, "stream_local") / "result.json",
         factories.document(series=[factories.series(experiment="E5")]),
     )
-    found = rows()
+    found = rows(command)
     assert found["E5"]["ran"][0]["series"] == 1
     assert found["E1"]["ran"] == []
 
 
-def test_a_comparison_with_the_node_model_counts(results_folder):
+def test_a_comparison_with_the_node_model_counts(command, results_folder):
     factories.session(results_folder, [factories.case("node_topology", tags=["E13"])])
     factories.write(
         factories.case_folder(results_folder, "node_topology") / "result.json",
         factories.simulated_document(series=[], differences=["Pair 0-6: no direct link."]),
     )
-    [ran] = rows()["E13"]["ran"]
+    [ran] = rows(command)["E13"]["ran"]
     assert (ran["comparisons"], ran["series"], ran["clocks"]) == (1, 0, ["simulated"])
-    text = table()
+    text = table(command)
     assert "simulated in local:host by the sim runtime: 1 comparison, 1 check (1 passed)" in text
     assert "1 of 17 experiments have results" in text
 
 
-def test_a_comparison_of_nics_is_one_of_e16(results_folder):
+def test_a_comparison_of_nics_is_one_of_e16(command, results_folder):
     factories.session(results_folder, [factories.case("nic_inventory", tags=["E16"])])
     document = factories.simulated_document(series=[], differences=[])
     document["program"]["name"] = "nics"
     case = factories.case_folder(results_folder, "nic_inventory")
     factories.write(case / "result.json", document)
-    assert [ran["comparisons"] for ran in rows()["E16"]["ran"]] == [1]
-    assert rows()["E13"]["ran"] == []
+    assert [ran["comparisons"] for ran in rows(command)["E16"]["ran"]] == [1]
+    assert rows(command)["E13"]["ran"] == []
 
 
-def test_the_best_devices_are_found_from_the_series_of_another_experiment(results_folder):
+def test_the_best_devices_are_found_from_the_series_of_another_experiment(command, results_folder):
     case = factories.case("best_devices", tags=["E14"])
     factories.session(results_folder, [case, factories.case("other", tags=["E14"])])
     for name, experiment in (("best_devices", "E8"), ("other", "E1")):
@@ -156,15 +154,15 @@ def test_the_best_devices_are_found_from_the_series_of_another_experiment(result
             factories.case_folder(results_folder, name) / "result.json",
             factories.document(series=[factories.series(experiment=experiment)] * 2),
         )
-    found = rows()
+    found = rows(command)
     assert (found["E14"]["ran"][0]["series"], found["E14"]["ran"][0]["cases"]) == (2, 2)
     assert (found["E8"]["ran"][0]["series"], found["E8"]["ran"][0]["cases"]) == (2, 1)
 
 
-def test_two_partitions_are_two_rows(one_session):
+def test_two_partitions_are_two_rows(command, one_session):
     cases = [factories.case(), factories.case("two", partition="gpu", result="fail")]
     factories.session(one_session, cases)
-    assert [ran["where"] for ran in rows()["E1"]["ran"]] == ["local:host", "local:gpu"]
+    assert [ran["where"] for ran in rows(command)["E1"]["ran"]] == ["local:host", "local:gpu"]
 
 
 @pytest.mark.parametrize(
@@ -183,7 +181,7 @@ def test_sizes(count, text):
     assert amounts.size(count) == text
 
 
-def test_a_tool_that_measures_an_experiment_too(results_folder):
+def test_a_tool_that_measures_an_experiment_too(command, results_folder):
     def pair(program, **more):
         host = factories.place("host-pageable", None)
         moved = {"bytes_moved": 1 << 28, "bytes_counted": "once", "block_size": None}
@@ -200,14 +198,14 @@ def test_a_tool_that_measures_an_experiment_too(results_folder):
     seen = {"host": "node1", "visible_devices": [], "device": None}
     ranks = [{"rank": rank, **place, **seen} for rank in (0, 1)]
     versions = factories.document()["versions"] | {"mpi": "MPICH 5"}
-    assert rows()["E9"]["missing_tool"] == "OSU Micro-Benchmarks"
-    assert "FABRICHECK_HOST_OSU names a build with mpicc" in table()
+    assert rows(command)["E9"]["missing_tool"] == "OSU Micro-Benchmarks"
+    assert "FABRICHECK_HOST_OSU names a build with mpicc" in table(command)
     case = factories.case("pairs", tags=["E9"])
     factories.session(results_folder, [case])
     path = factories.case_folder(results_folder, "pairs") / "result.json"
     factories.write(path, pair("mpi", ranks=ranks, versions=versions))
-    assert "; not by OSU Micro-Benchmarks: install osu-micro-benchmarks@7.4 +rocm" in table()
+    assert "; not by OSU Micro-Benchmarks: install osu-micro-benchmarks@7.4 +rocm" in table(command)
     factories.write(path, pair("osu", verification={"by": "tool"}, options={"tool": "osu"}))
-    assert rows()["E9"]["missing_tool"] is None
-    assert rows()["E10"]["missing_tool"] == "OSU Micro-Benchmarks"
-    assert rows()["E1"]["missing_tool"] is None
+    assert rows(command)["E9"]["missing_tool"] is None
+    assert rows(command)["E10"]["missing_tool"] == "OSU Micro-Benchmarks"
+    assert rows(command)["E1"]["missing_tool"] is None

@@ -6,24 +6,16 @@ import subprocess
 import sys
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.checkout import ROOT
 from fabricheck.rfm.base import Printed
 
 SESSION = ROOT / "tests" / "outputs" / "h200" / "session-x2"
 
 
-def said(*arguments: str) -> str:
-    ended = CliRunner().invoke(app, [*arguments])
-    assert ended.exit_code == 0, ended.output
-    return ended.stdout
-
-
-def test_a_session_is_summed_up_in_a_few_lines(monkeypatch):
+def test_a_session_is_summed_up_in_a_few_lines(command, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(SESSION))
-    text = said("summary")
+    text = command("summary").stdout
     lines = text.splitlines()
     assert len(lines) <= 10
     # It is of a version that had no limits of speed.

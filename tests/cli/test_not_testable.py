@@ -6,10 +6,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.judge.coverage import experiments, features_of_devices
 from fabricheck.site.partitions import known_sites
 
@@ -23,14 +21,11 @@ def h200(devices: int, name: str, experiment: str, **changes: object) -> dict:
     return factories.case(name, tags=[experiment], **where, **changes)
 
 
-def covered(results_folder, *cases) -> tuple[dict, str]:
+def covered(command, results_folder, *cases) -> tuple[dict, str]:
     """Return the rows of a session as JSON, and what people read."""
     factories.session(results_folder, cases)
-    said = CliRunner().invoke(app, ["results", "coverage"])
-    assert said.exit_code == 0, said.output
-    found = json.loads(CliRunner().invoke(app, ["results", "coverage", "--json"]).stdout)[
-        "experiments"
-    ]
+    said = command("results", "coverage")
+    found = command("results", "coverage", json=True).json["experiments"]
     return {row["experiment"]: row for row in found}, " ".join(said.stdout.split())
 
 
@@ -38,8 +33,8 @@ def reasons(rows, where="h200:x2"):
     return {name: row["not_testable"].get(where, []) for name, row in rows.items()}
 
 
-def test_one_device(results_folder):
-    rows, text = covered(results_folder, h200(1, "stream_local", "E1"))
+def test_one_device(command, results_folder):
+    rows, text = covered(command, results_folder, h200(1, "stream_local", "E1"))
     found = reasons(rows, "h200:x1")
     of_pairs = [f"E{number}" for number in (5, 6, 7, 8, 9, 10, 11, 12, 14, 15)]
     assert {name for name, why in found.items() if why == [ONE_DEVICE]} == set(of_pairs)
@@ -49,7 +44,7 @@ def test_one_device(results_folder):
     assert found["E3"][0].startswith("zero-copy of managed memory: its pages migrate")
 
 
-def test_two_devices(results_folder):
+def test_two_devices(command, results_folder):
     cases = [
         h200(2, "managed_migration", "E3"),
         h200(2, "p2p_engine", "E7"),
@@ -57,7 +52,7 @@ def test_two_devices(results_folder):
         *(h200(2, name, "E6", result="skip") for name in SKIPPED),
         h200(2, "best_devices", "E14", result="skip"),
     ]
-    rows, text = covered(results_folder, *cases)
+    rows, text = covered(command, results_folder, *cases)
     found = reasons(rows)
     assert {name for name, why in found.items() if why} == {
         *("E3", "E4", "E6", "E7", "E9", "E14", "E16", "E17")
@@ -76,7 +71,7 @@ def test_two_devices(results_folder):
     assert rows["E14"]["ran"][0]["passed"] == 0
 
 
-def test_collectives_that_are_left_out(results_folder):
+def test_collectives_that_are_left_out(command, results_folder):
     # As recorded: this MPI was asked for broadcasts only.
     recorded = json.loads((RECORDED / "mpi_pairs.json").read_text())
     assert recorded["skipped"][3]["operation"] == "reduce_scatter"
@@ -87,7 +82,7 @@ def test_collectives_that_are_left_out(results_folder):
         folder = results_folder / "output" / case["name"]
         case |= {"outputdir": str(folder)}
         factories.write(folder / "result.json", recorded)
-    rows, text = covered(results_folder, *cases)
+    rows, text = covered(command, results_folder, *cases)
     sentence = (
         "allgather, allreduce, reduce: left out, as the partition's MPI does not support them "
         "(mpi_without)"
@@ -97,9 +92,9 @@ def test_collectives_that_are_left_out(results_folder):
     assert f"not testable here (h200:x2): {sentence}" in text
 
 
-def test_a_partition_that_has_everything_says_nothing(results_folder):
+def test_a_partition_that_has_everything_says_nothing(command, results_folder):
     case = factories.case(partition="sim-mi250x", environ="sim")
-    rows, _ = covered(results_folder, case, factories.case("two", result="skip"))
+    rows, _ = covered(command, results_folder, case, factories.case("two", result="skip"))
     assert not any(row["not_testable"] for row in rows.values())
 
 

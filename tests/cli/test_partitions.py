@@ -1,12 +1,8 @@
 """Which partitions have a check of an experiment: those whose features imply one."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.site import partitions, sites
 
@@ -75,42 +71,36 @@ def test_the_suites_own_checks_and_sites(monkeypatch):
     assert {"local:host", "local:sim-mi250x (simulated)", "lumi:gpu"} <= set(able["E12"])
 
 
-def said(monkeypatch, sites):
+def said(command, monkeypatch, sites):
     monkeypatch.setattr(partitions, "known_sites", lambda: sites)
-    result = CliRunner().invoke(app, ["results", "coverage"])
-    assert result.exit_code == 0, result.output
-    rows = json.loads(CliRunner().invoke(app, ["results", "coverage", "--json"]).stdout)[
-        "experiments"
-    ]
+    result = command("results", "coverage")
+    rows = command("results", "coverage", json=True).json["experiments"]
     return " ".join(result.stdout.split()), {row["experiment"]: row for row in rows}
 
 
-def test_the_sentence_of_an_experiment_that_did_not_run(one_session, monkeypatch):
-    text, rows = said(monkeypatch, SITES)
+def test_the_sentence_of_an_experiment_that_did_not_run(command, one_session, monkeypatch):
+    text, rows = said(command, monkeypatch, SITES)
     assert "not in session run-0: not selected; needs two devices visible" in text
     assert "possible on here:gpu, here:sim (simulated)" in text
     assert "virtual devices have no links and no copy engines; needs two GPUs of one node; " in text
     assert "no check in this version" in text
     assert rows["E12"]["partitions"] == [] and not rows["E12"]["has_check"]
-    text, rows = said(monkeypatch, None)
+    text, rows = said(command, monkeypatch, None)
     assert "The sites were not found: change to the root of the repository." in text
     assert "not selected, or no partition has what it needs" in text
     assert rows["E12"]["partitions"] is None and rows["E12"]["has_check"]
 
 
-def test_what_was_only_simulated_is_counted_apart(results_folder):
+def test_what_was_only_simulated_is_counted_apart(command, results_folder):
     cases = [factories.case(), factories.case("on_node", partition="sim-mi250x")]
     factories.session(results_folder, cases)
     simulated = factories.simulated_document()
     for name in ("stream_local", "on_node"):
         factories.write(factories.case_folder(results_folder, name) / "result.json", simulated)
     end = "1 of 17 experiments have results in this session"
-    assert (
-        f"{end}, 1 of those only simulated."
-        in CliRunner().invoke(app, ["results", "coverage"]).stdout
-    )
+    assert f"{end}, 1 of those only simulated." in command("results", "coverage").stdout
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    text = CliRunner().invoke(app, ["results", "coverage"]).stdout
+    text = command("results", "coverage").stdout
     assert f"{end}." in text
     one_line = " ".join(text.split())
     assert "measured in local:host by the host runtime" in one_line

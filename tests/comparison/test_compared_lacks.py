@@ -3,110 +3,109 @@
 import json
 
 import pytest
-from two_sessions import HEALTHY, compare, document, judged, numbers, pair, results, spread
+from two_sessions import HEALTHY, document, judged, numbers, pair, results, spread
 
 import factories
 
 
-def test_what_is_missing_ends_with_11_and_what_is_new_does_not(before, tmp_path):
+def test_what_is_missing_ends_with_11_and_what_is_new_does_not(command, before, tmp_path):
     after = results(tmp_path / "b", document(HEALTHY[:2]))
-    code, only = judged(before, after)
+    code, only = judged(command, before, after)
     assert code == 11
     assert numbers(only) == {"unchanged": 2, "missing_in_b": 1}
     assert only["missing_in_b"][0]["operation"] == "latency"
-    code, only = judged(after, before)
+    code, only = judged(command, after, before)
     assert code == 0
     assert numbers(only) == {"unchanged": 2, "missing_in_a": 1}
 
 
-def test_worse_outweighs_missing_and_a_corrupt_document(before, tmp_path):
+def test_worse_outweighs_missing_and_a_corrupt_document(command, before, tmp_path):
     after = results(tmp_path / "b", document([pair(0, 1, spread(30))]))
-    assert judged(before, after)[0] == 10
+    assert judged(command, before, after)[0] == 10
     lost = factories.case("p2p_kernel", tags=["E8"])
     factories.session(after, [factories.case("p2p_engine"), lost])
     path = factories.case_folder(after, "p2p_kernel") / "result.json"
     factories.write(path).write_text("{")
-    ended = compare(before, after)
-    assert ended.exit_code == 10
+    ended = command("compare", before, after, code=10)
     assert f"B: {path}: " in ended.stderr
 
 
-def test_a_corrupt_document_is_named_and_ends_with_4(before, tmp_path):
+def test_a_corrupt_document_is_named_and_ends_with_4(command, before, tmp_path):
     after = results(tmp_path / "b", document(HEALTHY))
     factories.session(after, [factories.case("p2p_engine"), factories.case("p2p_kernel")])
     path = factories.case_folder(after, "p2p_kernel") / "result.json"
     factories.write(path).write_text("{")
     for sides, letter in (((before, after), "B"), ((after, before), "A")):
-        ended = compare(*sides)
-        assert ended.exit_code == 4
+        ended = command("compare", *sides, code=4)
         assert f"{letter}: {path}: " in ended.stderr
 
 
-def test_an_incomplete_document_is_named_and_ends_with_4(before, tmp_path):
+def test_an_incomplete_document_is_named_and_ends_with_4(command, before, tmp_path):
     killed = {"exit_code": 130, "status": "interrupted", "message": "p2p: ended by signal 2"}
     part = document(HEALTHY[:2], complete=False, outcome=killed)
-    code, only = judged(before, results(tmp_path / "b", part))
+    code, only = judged(command, before, results(tmp_path / "b", part))
     assert code == 4
     assert "is incomplete (interrupted)" in only["unread"][0]
     assert numbers(only) == {"unchanged": 2, "missing_in_b": 1}
 
 
-def test_a_skipped_check_is_missing_and_not_worse(before, tmp_path):
+def test_a_skipped_check_is_missing_and_not_worse(command, before, tmp_path):
     skipped = results(tmp_path / "b", None, result="skip")
     factories.write(factories.case_folder(skipped, "other") / "result.json", document(HEALTHY))
     both = [factories.case("p2p_engine", result="skip"), factories.case("other")]
     factories.session(skipped, both)
-    code, only = judged(before, skipped)
+    code, only = judged(command, before, skipped)
     assert only["checks_missing_in_b"] == ["p2p_engine"] and only["outcomes"] == []
     assert code == 3, "nothing is left to judge"
-    code, only = judged(skipped, before)
+    code, only = judged(command, skipped, before)
     assert only["checks_missing_in_a"] == ["p2p_engine"]
     assert only["checks_missing_in_b"] == ["other"]
 
 
-def test_a_killed_session_is_read_as_far_as_it_came(before, tmp_path, monkeypatch):
+def test_a_killed_session_is_read_as_far_as_it_came(command, before, tmp_path, monkeypatch):
     killed = tmp_path / "b"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(killed))
     (killed / "reports").mkdir(parents=True)
     where = "20261121T200000-7/local/host/host"
     factories.write(killed / "output" / where / "p2p_engine" / "result.json", document(HEALTHY))
-    code, only = judged(before, "20261121T200000-7@local:host")
+    code, only = judged(command, before, "20261121T200000-7@local:host")
     assert code == 0
     assert numbers(only) == {"unchanged": 3}
     part = killed / "stage" / where / "p2p_kernel" / "result.json.partial"
     factories.write(part, factories.killed_document())
-    shown = compare("20261121T200000-7", before)
-    assert shown.exit_code == 4
+    shown = command("compare", "20261121T200000-7", before, code=4)
     assert f"A: {part}: it is incomplete (running)" in shown.stderr
     assert "it was killed, or is still running" in " ".join(shown.stdout.split())
 
 
-def test_what_a_session_left_is_compared_where_its_report_is_cut(before, tmp_path):
+def test_what_a_session_left_is_compared_where_its_report_is_cut(command, before, tmp_path):
     """As after a full disk: the report is named, and what was measured before it is compared."""
     cut = factories.write(tmp_path / "b" / "reports" / "run-0.json")
     cut.write_text("{")
     where = tmp_path / "b" / "output" / "20261121T200000-7" / "local" / "host" / "host"
     factories.write(where / "p2p_engine" / "result.json", document(HEALTHY))
-    code, only = judged(tmp_path / "b", before)
+    code, only = judged(command, tmp_path / "b", before)
     assert (code, numbers(only)) == (4, {"unchanged": 3})
-    assert f"A: {cut}: this is not a complete run report" in compare(tmp_path / "b", before).stderr
+    assert (
+        f"A: {cut}: this is not a complete run report"
+        in command("compare", tmp_path / "b", before, code=4).stderr
+    )
 
 
 @pytest.mark.parametrize("text", ["{", json.dumps(factories.killed_document())])
-def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(tmp_path, text):
+def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(command, tmp_path, text):
     for name in ("a", "b"):
         for check in ("p2p_engine", "p2p_kernel"):
             factories.write(tmp_path / name / check / "result.json", document(HEALTHY))
     (tmp_path / "b" / "p2p_kernel" / "result.json").write_text(text)
-    code, only = judged(tmp_path / "a", tmp_path / "b")
+    code, only = judged(command, tmp_path / "a", tmp_path / "b")
     assert (code, only["outcomes"], len(only["unread"])) == (4, [], 1)
 
 
-def test_a_partition_that_b_lacks_is_missing(before, tmp_path):
+def test_a_partition_that_b_lacks_is_missing(command, before, tmp_path):
     more = results(tmp_path / "b", document(HEALTHY))
     cases = [factories.case("p2p_engine"), factories.case("build", partition="gpu", tags=[])]
     factories.session(more, cases)
-    ended = compare(more, before)
-    assert ended.exit_code == 11
+    ended = command("compare", more, before, code=11)
     assert "Checks missing in B: build" in ended.stdout
-    assert compare(before, more).exit_code == 0
+    command("compare", before, more)

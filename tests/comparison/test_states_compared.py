@@ -1,6 +1,6 @@
 """What differs in the state of node and devices is told before a number is blamed."""
 
-from two_sessions import compare, judged, pair, results, spread
+from two_sessions import judged, pair, results, spread
 
 import factories
 
@@ -16,7 +16,7 @@ def devices(**changes):
     return [factories.device_state(index, **changes) for index in range(2)]
 
 
-def test_what_differs_in_the_state_of_node_and_devices_is_told_first(tmp_path):
+def test_what_differs_in_the_state_of_node_and_devices_is_told_first(command, tmp_path):
     before = on_h200(tmp_path / "a", factories.state(devices()))
     firmware = {"inforom": "G520.1", "gsp": "2"}
     others = devices(power_cap_w=600, vbios="96.00.B0", firmware=firmware)
@@ -24,7 +24,7 @@ def test_what_differs_in_the_state_of_node_and_devices_is_told_first(tmp_path):
     slow = {"throttle": ["power"], "clock_mhz": 1310, "processes": [factories.process()]}
     state = factories.state(others, [others[0] | {"links": links}, others[1] | slow])
     after = on_h200(tmp_path / "b", state, 0.8)
-    code, only = judged(before, after)
+    code, only = judged(command, before, after)
     assert code == 10
     differs = {one["what"]: (one["a"], one["b"]) for one in only["differs"]}
     assert differs == {
@@ -42,22 +42,22 @@ def test_what_differs_in_the_state_of_node_and_devices_is_told_first(tmp_path):
         "Device 0 (0000:41:00.0) lost links 16 and 17 meanwhile.",
         f"{process} after the measurement.",
     ]
-    told = " ".join(compare(before, after).stdout.split())
+    told = " ".join(command("compare", before, after, code=10).stdout.split())
     assert 0 < told.index(f"In B: {throttled}") < told.index(f"In B: {process}")
     assert told.index(f"In B: {process}") < told.index("Worse in B")
-    markdown = compare(before, after, "--markdown").stdout.replace("\\", "")
+    markdown = command("compare", before, after, "--markdown", code=10).stdout.replace("\\", "")
     assert f"In B: {process} after the measurement.\n\n|" in markdown
 
 
-def test_what_changes_by_itself_is_no_difference(tmp_path):
+def test_what_changes_by_itself_is_no_difference(command, tmp_path):
     before = on_h200(tmp_path / "a", factories.state(devices()))
     own = {"clock_mhz": 345, "temperature_c": 30, "power_w": 75, "busy_percent": 3, "energy_j": 7}
     after = on_h200(tmp_path / "b", factories.state(devices(**own)), 0.8)
-    _, only = judged(before, after)
+    _, only = judged(command, before, after)
     assert only["differs"] == only["causes_in_b"] == []
 
 
-def test_the_same_cause_in_several_checks_is_told_once(tmp_path):
+def test_the_same_cause_in_several_checks_is_told_once(command, tmp_path):
     used = factories.state(devices(processes=[factories.process()]))
     for side in ("a", "b"):
         names = ("p2p_engine", "p2p_kernel")
@@ -66,7 +66,7 @@ def test_the_same_cause_in_several_checks_is_told_once(tmp_path):
             folder = factories.case_folder(tmp_path / side, name)
             factories.write(folder / "result.json", document)
         factories.session(tmp_path / side, [factories.case(name) for name in names])
-    _, only = judged(tmp_path / "a", tmp_path / "b")
+    _, only = judged(command, tmp_path / "a", tmp_path / "b")
     both = "devices 0 (0000:41:00.0) and 1 (0000:42:00.0) before and after the measurement"
     said = [f"Process 4711 (copy_loop of user ada) used {both}."]
     assert only["causes_in_a"] == only["causes_in_b"] == said

@@ -1,9 +1,7 @@
 """What A and B name, and which partitions and checks stand against each other."""
 
-import json
-
 import pytest
-from two_sessions import HEALTHY, compare, document, flat
+from two_sessions import HEALTHY, document, flat
 
 import factories
 
@@ -37,91 +35,94 @@ def other(tmp_path):
     return folder_of(tmp_path / "other", ("lumi:gpu", "gpu"))
 
 
-def told(a, b):
+def told(command, a, b):
     """Compare; return what is told, and by comparison both partitions and the checks."""
-    content = json.loads(compare(a, b, "--json").stdout)
+    content = command("compare", a, b, json=True, code=None).json
     return content, [
         (one["a"]["where"], one["b"]["where"], {each["check"] for each in one["unchanged"]})
         for one in map(flat, content["partitions"])
     ]
 
 
-def pairs(a, b):
-    return [each[:2] for each in told(a, b)[1]]
+def pairs(command, a, b):
+    return [each[:2] for each in told(command, a, b)[1]]
 
 
-def said(a, b, code):
-    ended = compare(a, b)
-    assert ended.exit_code == code, ended.output
+def said(command, a, b, code):
+    ended = command("compare", a, b, code=code)
     return " ".join(ended.stderr.split())
 
 
-def test_a_session_by_id_report_and_folder(one_session):
+def test_a_session_by_id_report_and_folder(command, one_session):
     for name in ("latest", "run-0", "0", "00000000", one_session,
                  one_session / "reports" / "run-0.json"):  # fmt: skip
-        content, found = told(name, name)
+        content, found = told(command, name, name)
         assert content["a"]["name"] == str(name)
         assert content["a"]["title"].startswith("session run-0 of 2026-01-02 03:04:00 on node1: ")
         assert [each[:2] for each in found] == [("local:host", "local:host")]
 
 
-def test_the_folder_of_another_place_is_its_latest_session(tmp_path):
+def test_the_folder_of_another_place_is_its_latest_session(command, tmp_path):
     factories.session(tmp_path, [factories.case()], number=4, start=START)
     factories.session(tmp_path, [factories.case()], number=5, start=START + 100)
-    content, _ = told(tmp_path, tmp_path / "reports" / "run-4.json")
+    content, _ = told(command, tmp_path, tmp_path / "reports" / "run-4.json")
     assert "session run-5" in content["a"]["title"]
     assert "session run-4" in content["b"]["title"]
 
 
-def test_documents_and_folders_of_them(tmp_path):
+def test_documents_and_folders_of_them(command, tmp_path):
     for name in ("one", "two"):
         factories.write(tmp_path / name / "result.json", document(HEALTHY))
-    assert told(tmp_path, tmp_path)[1] == [("", "", {"one", "two"})]
+    assert told(command, tmp_path, tmp_path)[1] == [("", "", {"one", "two"})]
     one = tmp_path / "one" / "result.json"
-    assert told(one, tmp_path)[1] == [("", "", {"one"})]
+    assert told(command, one, tmp_path)[1] == [("", "", {"one"})]
 
 
-def test_two_documents_that_are_named_are_for_each_other(tmp_path):
+def test_two_documents_that_are_named_are_for_each_other(command, tmp_path):
     before, after = (factories.write(tmp_path / name / "some.json", document(HEALTHY))
                      for name in ("before", "after"))  # fmt: skip
-    assert told(before, after)[1] == [("", "", {"before"})]
+    assert told(command, before, after)[1] == [("", "", {"before"})]
 
 
-def test_folders_of_the_same_name_keep_apart(tmp_path):
+def test_folders_of_the_same_name_keep_apart(command, tmp_path):
     for name in ("host", "sim"):
         factories.write(tmp_path / name / "stream_local" / "result.json", document(HEALTHY))
-    assert told(tmp_path, tmp_path)[1] == [("", "", {"host/stream_local", "sim/stream_local"})]
+    assert told(command, tmp_path, tmp_path)[1] == [
+        ("", "", {"host/stream_local", "sim/stream_local"})
+    ]
 
 
-def test_partitions_go_by_name_and_what_one_lacks_stands_against_nothing(two_partitions, tmp_path):
+def test_partitions_go_by_name_and_what_one_lacks_stands_against_nothing(
+    command, two_partitions, tmp_path
+):
     both = [("local:host", "local:host"), ("local:sim", "local:sim")]
-    assert pairs(two_partitions, two_partitions) == both
+    assert pairs(command, two_partitions, two_partitions) == both
     one = folder_of(tmp_path / "one", ("local:host", "host"))
-    assert pairs(two_partitions, one) == pairs(one, two_partitions) == both
-    host, sim = json.loads(compare(two_partitions, one, "--json").stdout)["partitions"]
+    assert pairs(command, two_partitions, one) == pairs(command, one, two_partitions) == both
+    host, sim = command("compare", two_partitions, one, json=True, code=11).json["partitions"]
     assert (host["checks_missing_in_b"], sim["checks_missing_in_b"]) == ([], ["stream_local"])
 
 
-def test_one_partition_of_each_side(two_partitions, other):
+def test_one_partition_of_each_side(command, two_partitions, other):
     host, sim = f"{two_partitions}@local:host", f"{two_partitions}@local:sim"
-    assert pairs(sim, other) == [("local:sim", "lumi:gpu")]
-    assert pairs(sim, two_partitions) == [("local:sim", "local:sim")]
-    assert pairs(two_partitions, sim) == [("local:sim", "local:sim")]
-    assert pairs(host, sim) == [("local:host", "local:sim")]
+    assert pairs(command, sim, other) == [("local:sim", "lumi:gpu")]
+    assert pairs(command, sim, two_partitions) == [("local:sim", "local:sim")]
+    assert pairs(command, two_partitions, sim) == [("local:sim", "local:sim")]
+    assert pairs(command, host, sim) == [("local:host", "local:sim")]
 
 
-def test_it_is_a_sentence_which_one_is_meant(two_partitions, other):
+def test_it_is_a_sentence_which_one_is_meant(command, two_partitions, other):
     assert f"name one of each to compare, as {two_partitions}@local:host." in said(
-        two_partitions, other, 2
+        command, two_partitions, other, 2
     )
     assert "has no partition lumi:gpu but local:host, local:sim: name the one" in said(
-        two_partitions, f"{other}@lumi:gpu", 2
+        command, two_partitions, f"{other}@lumi:gpu", 2
     )
 
 
-def test_what_is_not_there(two_partitions, tmp_path, results_folder):
+def test_what_is_not_there(command, two_partitions, tmp_path, results_folder):
     def of_a(name, code=3):
-        return said(name, two_partitions, code)
+        return said(command, name, two_partitions, code)
 
     assert "no partition 'local:gpu'; it has local:host, local" in of_a(
         f"{two_partitions}@local:gpu"
@@ -141,13 +142,15 @@ def test_what_is_not_there(two_partitions, tmp_path, results_folder):
     assert f"{path}: is not JSON" in of_a(path, 4)
 
 
-def test_environments_of_one_partition_keep_apart(tmp_path):
+def test_environments_of_one_partition_keep_apart(command, tmp_path):
     folder = folder_of(tmp_path, ("local:host", "host"), ("local:host", "gnu"))
     checks = {"stream_local +host", "stream_local +gnu"}
-    assert told(folder, folder)[1] == [("local:host", "local:host", checks)]
+    assert told(command, folder, folder)[1] == [("local:host", "local:host", checks)]
 
 
-def test_of_a_killed_session_over_two_nodes_each_is_compared_by_itself(tmp_path, monkeypatch):
+def test_of_a_killed_session_over_two_nodes_each_is_compared_by_itself(
+    command, tmp_path, monkeypatch
+):
     """It has the same check on both: the folders of ReFrame's cases tell them apart."""
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
     name = "20261121T200000-7"
@@ -155,7 +158,7 @@ def test_of_a_killed_session_over_two_nodes_each_is_compared_by_itself(tmp_path,
         folder = tmp_path / "output" / name / "local/host/host" / f"p2p_engine_{digest}"
         factories.write(folder / "result.json", document(HEALTHY))
         (folder / "rfm_job.sh").write_text(f"#SBATCH --nodelist={node}\n")
-    found = json.loads(compare(name, name, "--json").stdout)["partitions"]
+    found = command("compare", name, name, json=True).json["partitions"]
     assert [(one["a"]["node"], one["b"]["node"]) for one in found] == [
         ("node1",) * 2,
         ("node2",) * 2,

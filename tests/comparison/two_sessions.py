@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from typer.testing import CliRunner, Result
-
 import factories
-from fabricheck.cli import app
 
 #: Nine samples, relative to their median; the interval of 97.5 % has all.
 SCATTER = (0.995, 1.005, 1.0, 0.998, 1.002, 0.999, 1.001, 0.997, 1.003)
@@ -78,19 +74,14 @@ def results(folder: Path, content: dict[str, Any] | None, **case: Any) -> Path:
     return folder
 
 
-def compare(*arguments: object) -> Result:
-    """Run the command."""
-    return CliRunner().invoke(app, ["compare", *map(str, arguments)])
-
-
 #: The series of a good run.
 HEALTHY = [pair(0, 1, spread(50)), pair(1, 0, spread(50)), latency(0, 1, spread(9))]
 
 
-def judged(*arguments: object) -> tuple[int, dict[str, Any]]:
+def judged(command, *arguments: object) -> tuple[int, dict[str, Any]]:
     """Compare; return the exit code and what is told of the only partition."""
-    ended = compare(*arguments, "--json")
-    content = json.loads(ended.stdout)
+    ended = command("compare", *arguments, json=True, code=None)
+    content = ended.json
     assert content["exit_code"] == ended.exit_code
     [only] = content["partitions"]
     return ended.exit_code, flat(only)

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.run.every_node import session
 from fabricheck.tools.runner import Output
@@ -99,20 +97,20 @@ def test_a_machine_without_slurm(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("set_", "unset", "error", "sentence"),
+    ("set_", "unset", "code", "sentence"),
     [
-        ({}, "RFM_CONFIG_FILES", UsageError, "RFM_CONFIG_FILES is not set"),
+        ({}, "RFM_CONFIG_FILES", 2, "RFM_CONFIG_FILES is not set"),
         (
             {"FABRICHECK_RESULTS": "here"},
             None,
-            None,
+            4,
             "FABRICHECK_RESULTS=here is not an absolute path",
         ),
-        ({"REFRAME": "no"}, None, NotFoundError, "The command reframe is not on the PATH"),
+        ({"REFRAME": "no"}, None, 3, "The command reframe is not on the PATH"),
     ],
 )
 def test_what_a_session_lacks_is_said_once(
-    slurm, tmp_path, monkeypatch, set_, unset, error, sentence
+    command, slurm, tmp_path, monkeypatch, set_, unset, code, sentence
 ):
     slurm()
     reframe = tmp_path / "reframe"
@@ -124,9 +122,7 @@ def test_what_a_session_lacks_is_said_once(
     monkeypatch.delenv("SLURM_STEP_NUM_TASKS", raising=False)
     if unset:
         monkeypatch.delenv(unset)
-    ended = CliRunner().invoke(app, ["every-node"], standalone_mode=False)
-    assert sentence in str(ended.exception)
-    assert error is None or type(ended.exception) is error
+    assert sentence in command("every-node", code=code).stderr
     assert not list(tmp_path.rglob("nodes.json"))
 
 

@@ -11,11 +11,9 @@ import shlex
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import contents, nodes, page
 from fabricheck.results import reading, requested_nodes
@@ -45,7 +43,7 @@ exec "$@"
 
 
 @pytest.fixture
-def job(tmp_path, monkeypatch):
+def job(command, tmp_path, monkeypatch):
     """The command in an allocation of nodes; returns what it printed and its exit code."""
     folder = tmp_path / "bin"
     folder.mkdir()
@@ -78,12 +76,11 @@ def job(tmp_path, monkeypatch):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
 
-    def command(*options):
-        done = CliRunner().invoke(app, ["every-node", "--minutes", "1", *options])
-        assert "Traceback" not in done.output, done.output
-        return " ".join(done.output.split()), done.exit_code
+    def every_node(*options):
+        done = command("every-node", "--minutes", "1", *options, code=None)
+        return done.words, done.exit_code
 
-    return command
+    return every_node
 
 
 def total(folder: Path):
@@ -120,9 +117,9 @@ def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
     assert NOTHING in shown
 
 
-def test_the_fleet_misses_the_network_and_no_node(job):
+def test_the_fleet_misses_the_network_and_no_node(command, job):
     job("--network")
-    done = CliRunner().invoke(app, ["fleet", "7"])
+    done = command("fleet", "7", code=11)
     assert "Requested without any result" not in done.output
     assert f"There is no result of the network of node[1-3]: {SAID}" in done.output
     assert done.exit_code == 11

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from exported import of, rows, run
+from exported import of, rows
 
 import factories
 from fabricheck.core.text import moment
@@ -31,14 +31,13 @@ TYPES = {
 
 
 @pytest.fixture(scope="module")
-def files(tmp_path_factory):
+def files(command, tmp_path_factory):
     """A session as CSV and as Parquet; the latter in several batches."""
     folder = tmp_path_factory.mktemp("files")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(export, "BATCH", 400)
         for name in ("table.csv", "table.parquet"):
-            result = run(RECORDED, "--output", folder / name)
-            assert result.exit_code == 0, result.output
+            result = command("results", "export", RECORDED, "--output", folder / name)
             assert result.stdout == f"Export: {folder / name}\n"
     assert sorted(one.name for one in folder.iterdir()) == ["table.csv", "table.parquet"]
     return folder / "table.csv", folder / "table.parquet"
@@ -100,14 +99,14 @@ def test_parquet_tells_what_its_columns_are(files):
 
 
 @pytest.mark.parametrize("name", ['=HYPERLINK("http://x")', "+1", "-1", "@SUM(A1)", " =1", "\t=1"])
-def test_no_text_is_a_formula_for_a_spreadsheet(results_folder, tmp_path, name):
+def test_no_text_is_a_formula_for_a_spreadsheet(command, results_folder, tmp_path, name):
     reason = f"{name}\nof two lines, with a comma"
     failed = factories.case("x", display_name=name, result="fail", fail_reason=reason)
     factories.session(results_folder, [failed])
     written = tmp_path / "x.parquet"
-    assert run("--output", written).exit_code == 0
+    command("results", "export", "--output", written)
     cell = "'" + name.strip()
-    for row in (*pl.read_parquet(written).to_dicts(), *of("check", rows()[0])):
+    for row in (*pl.read_parquet(written).to_dicts(), *of("check", rows(command)[0])):
         assert (row["check"], row["reason"]) == (cell, f"{cell} of two lines, with a comma")
 
 
@@ -117,27 +116,27 @@ def test_times_of_any_zone_are_in_utc():
 
 
 @pytest.mark.parametrize("name", ["table.csv", "table.parquet"])
-def test_a_full_disk_leaves_the_file_of_before(tmp_path, name):
+def test_a_full_disk_leaves_the_file_of_before(command, tmp_path, name):
     before = tmp_path / name
     before.write_text("of before")
     with files_of_at_most(20_000):
-        result = run(RECORDED, "--output", before, "--openmetrics", tmp_path / "metrics.txt")
-    assert result.exit_code == 3, result.output
+        metrics = ("--openmetrics", tmp_path / "metrics.txt")
+        result = command("results", "export", RECORDED, "--output", before, *metrics, code=3)
     assert f"{before} cannot be written (" in result.stderr
     assert before.read_text() == "of before" and [*tmp_path.iterdir()] == [before]
 
 
 @pytest.mark.parametrize("name", ["table.xlsx", "table", "table.csv.gz"])
-def test_a_format_that_is_not_known_is_refused_first(tmp_path, name):
-    result = run(tmp_path / "nothing", "--output", tmp_path / name)
-    assert result.exit_code == 2 and "must end with .csv or .parquet" in result.stderr
+def test_a_format_that_is_not_known_is_refused_first(command, tmp_path, name):
+    result = command("results", "export", tmp_path / "nothing", "--output", tmp_path / name, code=2)
+    assert "must end with .csv or .parquet" in result.stderr
 
 
-def test_without_polars_parquet_is_refused_and_csv_is_not(monkeypatch, tmp_path):
+def test_without_polars_parquet_is_refused_and_csv_is_not(command, monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "polars", None)
-    result = run(RECORDED, "--output", tmp_path / "table.parquet")
-    assert result.exit_code == 3 and "install fabricheck[results], or copy" in result.stderr
-    assert run(RECORDED, "--output", tmp_path / "table.csv").exit_code == 0
+    result = command("results", "export", RECORDED, "--output", tmp_path / "table.parquet", code=3)
+    assert "install fabricheck[results], or copy" in result.stderr
+    command("results", "export", RECORDED, "--output", tmp_path / "table.csv")
 
 
 def test_who_reads_only_the_head_gets_no_error():

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from exported import of, rows, run
+from exported import of, rows
 
 import distributed_sessions
 import factories
@@ -22,9 +22,9 @@ RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 
 @pytest.fixture(scope="module")
-def recorded():
+def recorded(command):
     """The rows of a session of two H200, with its samples."""
-    found, said = rows(RECORDED, "--samples")
+    found, said = rows(command, RECORDED, "--samples")
     return found, said
 
 
@@ -91,7 +91,7 @@ def test_a_series_has_its_ends_its_class_and_its_spread(recorded):
     assert concurrent and not any("link_class" in row for row in concurrent)
 
 
-def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder):
+def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, results_folder):
     cases = [
         factories.case("missed", result="fail", fail_reason="too\nslow", fail_phase="performance",
                        perfvalues={"local:host:copy_worst": judged(1.5, 2.0, result="fail")}),
@@ -104,7 +104,7 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder)
         factories.write(factories.case_folder(results_folder, name, kind) / "result.json")
     damaged = factories.case_folder(results_folder, "damaged") / "result.json"
     damaged.write_text(damaged.read_text()[:-40])
-    found, said = rows(code=4)
+    found, said = rows(command, code=4)
     checks = {row["check"]: row for row in of("check", found)}
     assert {name: (row["result"], row.get("reason")) for name, row in checks.items()} == {
         "missed": ("fail", "too slow"),
@@ -123,15 +123,15 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(results_folder)
     assert f"{damaged}: is not JSON, or cut off" in said
 
 
-def test_a_metric_that_is_not_finite_has_no_value(results_folder):
+def test_a_metric_that_is_not_finite_has_no_value(command, results_folder):
     recorded = repeated_sessions.recorded({"copy_worst": float("inf"), "add_worst": 2.0})
     factories.session(results_folder, [factories.case(perfvalues=recorded)])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    found, _ = rows()
+    found, _ = rows(command)
     assert [row.get("value") for row in of("metric", found)] == [None, "2.0"]
 
 
-def test_all_sessions_of_a_folder_are_there_once_first_one_first(results_folder):
+def test_all_sessions_of_a_folder_are_there_once_first_one_first(command, results_folder):
     for number in range(3):
         start = factories.SESSION_START + 3600 * number
         factories.session(results_folder, [factories.case(f"c{number}")], number, start)
@@ -139,39 +139,39 @@ def test_all_sessions_of_a_folder_are_there_once_first_one_first(results_folder)
         content = factories.document(started=started, finished=started)
         folder = factories.case_folder(results_folder, f"c{number}")
         factories.write(folder / "result.json", content)
-    assert [row["session_id"] for row in of("check", rows()[0])] == ["run-2"]
-    found, said = rows("--all")
+    assert [row["session_id"] for row in of("check", rows(command)[0])] == ["run-2"]
+    found, said = rows(command, "--all")
     assert [row["session_id"] for row in of("check", found)] == ["run-0", "run-1", "run-2"]
     assert len(of("series", found)) == 3 and "3 sessions" in said
-    twice, _ = rows("run-1", "1", results_folder)
+    twice, _ = rows(command, "run-1", "1", results_folder)
     assert [row["session_id"] for row in of("check", twice)] == ["run-1", "run-2"]
 
 
-def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(results_folder):
+def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(command, results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     (results_folder / "reports" / "run-9.json").write_text('{"session_info": ')
-    found, said = rows("--all", code=4)
+    found, said = rows(command, "--all", code=4)
     assert len(of("check", found)) == 1
     assert "run-9.json: this is not a complete run report of ReFrame." in said
 
 
-def test_a_folder_without_a_session_costs_the_others_no_row(results_folder, tmp_path):
+def test_a_folder_without_a_session_costs_the_others_no_row(command, results_folder, tmp_path):
     factories.session(results_folder, [factories.case()])
     early = tmp_path / "early"
     early.mkdir()
-    found, said = rows(early, results_folder, code=4)
+    found, said = rows(command, early, results_folder, code=4)
     assert [row["check"] for row in of("check", found)] == ["stream_local"]
     assert f"under {early}" in said
-    assert run(early, early).exit_code == 3
+    command("results", "export", early, early, code=3)
 
 
-def test_what_a_killed_session_left_is_there_with_an_unknown_result(results_folder):
+def test_what_a_killed_session_left_is_there_with_an_unknown_result(command, results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     folder = results_folder / "stage" / "20260102T030400-7" / "local" / "host" / "host" / "killed"
     factories.write(folder / "result.json.partial", factories.killed_document())
-    found, said = rows("--all")
+    found, said = rows(command, "--all")
     killed = [row for row in found if row["check"] == "killed"]
     assert [(row["kind"], row.get("result"), row["complete"]) for row in killed] == [
         ("check", "unknown", "false"),
@@ -180,15 +180,15 @@ def test_what_a_killed_session_left_is_there_with_an_unknown_result(results_fold
     assert "These documents have no run report" in said and "session" not in killed[0]
 
 
-def test_documents_outside_of_a_session_have_their_folder_as_check(tmp_path):
+def test_documents_outside_of_a_session_have_their_folder_as_check(command, tmp_path):
     factories.write(tmp_path / "loose" / "one" / "result.json", factories.simulated_document())
-    found, _ = rows(tmp_path / "loose")
+    found, _ = rows(command, tmp_path / "loose")
     assert [(row["kind"], row["check"], row["clock"]) for row in found] == [
         ("series", "one", "simulated")
     ]
 
 
-def test_repetitions_have_one_name_and_a_number(results_folder):
+def test_repetitions_have_one_name_and_a_number(command, results_folder):
     names = [f"stream_local %repeat_no={number}" for number in (0, 1)]
     cases = [
         factories.case(f"stream_local_{number}", display_name=name)
@@ -197,7 +197,7 @@ def test_repetitions_have_one_name_and_a_number(results_folder):
     factories.session(results_folder, cases)
     for case in cases:
         factories.write(factories.case_folder(results_folder, case["unique_name"]) / "result.json")
-    checks = of("check", rows()[0])
+    checks = of("check", rows(command)[0])
     assert [(row["check"], row["repetition"]) for row in checks] == [
         ("stream_local", "0"),
         ("stream_local", "1"),
@@ -212,12 +212,14 @@ def requested(folder, partition, **nodes):
     requested_nodes.write(folder / requested_nodes.NAME, content)
 
 
-def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(results_folder):
+def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(
+    command, results_folder
+):
     distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0, "node3": None})
     down = {"state": "DOWN", "because": "Not responding"}
     requested(results_folder / "output", "cluster:queue",
           node1={}, node2={}, node3={}, node4=down)  # fmt: skip
-    found, _ = rows()
+    found, _ = rows(command)
     metrics = of("metric", found)
     assert [(row["node"], row["value"], row["judged"]) for row in metrics] == [
         ("node1", "10.0", "pass"),
@@ -235,19 +237,19 @@ def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(
     }
 
 
-def test_a_killed_session_of_every_node_has_a_row_for_each(results_folder):
+def test_a_killed_session_of_every_node_has_a_row_for_each(command, results_folder):
     name = "20260102T030400-7"
     folder = results_folder / "stage" / name / "cluster" / "queue" / "sim" / "stream_0a1b2c3d"
     factories.write(folder / "result.json")
     (folder / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
     requested(results_folder / "output" / name, "cluster:queue", node1={}, node2={"state": "DOWN"})
-    found, _ = rows(name, code=4)
+    found, _ = rows(command, name, code=4)
     assert {row["node"]: row["result"] for row in of("node", found)} == {
         "node1": "present", "node2": "lost"
     }  # fmt: skip
 
 
-def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(results_folder):
+def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(command, results_folder):
     job = results_folder / "every-node" / "71"
     for number, node in enumerate(("node1", "node2")):
         factories.session(job / node, [factories.case()], number)
@@ -256,17 +258,17 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
         factories.write(factories.case_folder(job / node, "stream_local") / "result.json", content)
     hung = {"results": "node3", "how_ended": "It did not answer in 600 s"}
     requested(job, None, node1={"results": "node1"}, node2={"results": "node2"}, node3=hung)
-    found, _ = rows(job)
+    found, _ = rows(command, job)
     assert [row["node"] for row in of("check", found)] == ["node1", "node2"]
     lost = of("node", found)[-1]
     assert (lost["node"], lost["result"]) == ("node3", "lost")
     assert lost["reason"] == "It did not answer in 600 s"
     # It began last, and is there once among all.
     for arguments in ((), ("71",), ("--all",), (results_folder,)):
-        assert rows(*arguments)[0] == found
+        assert rows(command, *arguments)[0] == found
     factories.session(results_folder, [factories.case("later")], 7)
-    assert [row["check"] for row in rows()[0]] == ["later"]
-    assert len(rows("--all")[0]) == len(found) + 1
+    assert [row["check"] for row in rows(command)[0]] == ["later"]
+    assert len(rows(command, "--all")[0]) == len(found) + 1
 
 
 @pytest.mark.parametrize(
@@ -278,13 +280,16 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(result
         (("--all",), 3, "There is no session in"),
     ],
 )
-def test_what_can_not_be_exported_is_one_sentence(results_folder, arguments, code, sentence):
-    result = run(*arguments)
-    assert result.exit_code == code, result.output
+def test_what_can_not_be_exported_is_one_sentence(
+    command, results_folder, arguments, code, sentence
+):
+    result = command("results", "export", *arguments, code=code)
     assert sentence in result.stderr
 
 
-def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(results_folder):
+def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(
+    command, results_folder
+):
     before, after = (
         factories.snapshot(
             [
@@ -306,7 +311,7 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(re
         factories.document(state=factories.state() | {"before": before, "after": after}),
     )
     factories.session(results_folder, [case])
-    found, said = rows(results_folder)
+    found, said = rows(command, results_folder)
     states = of("state", found)
     assert [(one["moment"], one.get("device")) for one in states] == [
         ("before", None), ("before", "0"), ("before", "1"),
@@ -327,10 +332,10 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(re
     assert ", 6 states." in said
 
 
-def test_a_run_without_its_end_has_the_state_before_alone(results_folder):
+def test_a_run_without_its_end_has_the_state_before_alone(command, results_folder):
     case = factories.case("a")
     state = factories.state() | {"after": None}
     folder = factories.case_folder(results_folder, "a")
     factories.write(folder / "result.json", factories.document(state=state))
     factories.session(results_folder, [case])
-    assert [one["moment"] for one in of("state", rows(results_folder)[0])] == ["before"]
+    assert [one["moment"] for one in of("state", rows(command, results_folder)[0])] == ["before"]

@@ -5,7 +5,6 @@ import shlex
 from pathlib import Path
 
 import pytest
-from exported import run
 
 import distributed_sessions
 import factories
@@ -46,9 +45,8 @@ def parse(text):
     return samples
 
 
-def written(path, *arguments, code=0):
-    result = run(*arguments, "--openmetrics", path)
-    assert result.exit_code == code, result.output
+def written(command, path, *arguments, code=0):
+    command("results", "export", *arguments, "--openmetrics", path, code=code)
     return path.read_text()
 
 
@@ -61,8 +59,8 @@ def of(text, family, *labels):
     }
 
 
-def test_every_metric_and_check_of_a_session_is_a_gauge(tmp_path):
-    text = written(tmp_path / "m.txt", RECORDED)
+def test_every_metric_and_check_of_a_session_is_a_gauge(command, tmp_path):
+    text = written(command, tmp_path / "m.txt", RECORDED)
     metrics = of(text, "fabricheck_metric", "check", "metric", "unit", "clock")
     assert len(metrics) == 125
     assert metrics["affinity", "misplaced", "count", "measured"] == 0
@@ -72,7 +70,7 @@ def test_every_metric_and_check_of_a_session_is_a_gauge(tmp_path):
     assert ("h200", "x2", "cuda", "p2p_engine") in checks
 
 
-def test_labels_say_nothing_that_another_run_would_not(results_folder, tmp_path):
+def test_labels_say_nothing_that_another_run_would_not(command, results_folder, tmp_path):
     texts = []
     for number, value in enumerate((30.0, 30.0)):
         recorded = repeated_sessions.recorded({"copy_worst": value})
@@ -84,28 +82,30 @@ def test_labels_say_nothing_that_another_run_would_not(results_folder, tmp_path)
         factories.write(
             factories.case_folder(results_folder, "stream_local") / "result.json", content
         )
-        texts.append(written(tmp_path / "m.txt", f"run-{number}"))
+        texts.append(written(command, tmp_path / "m.txt", f"run-{number}"))
     assert texts[0] == texts[1]
     assert "node1" not in texts[0] and "30.000" in texts[0]
 
 
-def test_several_values_of_one_metric_are_their_median(results_folder, tmp_path):
+def test_several_values_of_one_metric_are_their_median(command, results_folder, tmp_path):
     for number, value in enumerate((10.0, 30.0, 11.0)):
         recorded = repeated_sessions.recorded({"copy_worst": value})
         start = factories.SESSION_START + 3600 * number
         factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
-    text = written(tmp_path / "m.txt", "--all")
+    text = written(command, tmp_path / "m.txt", "--all")
     assert of(text, "fabricheck_metric", "metric") == {("copy_worst",): 11.0}
 
 
-def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(results_folder, tmp_path):
+def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(
+    command, results_folder, tmp_path
+):
     distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0})
     names = {name: RequestedNode() for name in ("node1", "node2", "node3")}
     started = "2026-01-02T03:00:00Z"
     requested = RequestedNodes(partition="cluster:queue", started=started, nodes=names)
     (results_folder / "output").mkdir(exist_ok=True)
     requested_nodes.write(results_folder / "output" / requested_nodes.NAME, requested)
-    text = written(tmp_path / "m.txt")
+    text = written(command, tmp_path / "m.txt")
     assert of(text, "fabricheck_metric", "node") == {("node1",): 10.0, ("node2",): 5.0}
     assert of(text, "fabricheck_check_passed", "node") == {("node1",): 1.0, ("node2",): 0.0}
     present = of(text, "fabricheck_node_present", "node")
@@ -113,11 +113,11 @@ def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(results_
 
 
 @pytest.mark.parametrize("name", ['a "b" \\ c', "a # b", "a b"])
-def test_odd_names_are_escaped_and_gitlab_reads_the_line(results_folder, tmp_path, name):
+def test_odd_names_are_escaped_and_gitlab_reads_the_line(command, results_folder, tmp_path, name):
     recorded = repeated_sessions.recorded({"copy_worst": 12.5})
     case = factories.case("odd", display_name=name, perfvalues=recorded)
     factories.session(results_folder, [case])
-    text = written(tmp_path / "m.txt", code=0)
+    text = written(command, tmp_path / "m.txt", code=0)
     parse(text)
     [line] = [one for one in text.splitlines() if one.startswith("fabricheck_metric{")]
     # GitLab cuts the line at #, splits it as a shell does, and takes the first two words.
@@ -125,10 +125,11 @@ def test_odd_names_are_escaped_and_gitlab_reads_the_line(results_folder, tmp_pat
     assert words[1:] == ["12.500"] and "metric=copy_worst" in words[0]
 
 
-def test_a_table_can_be_written_with_it(results_folder, tmp_path):
+def test_a_table_can_be_written_with_it(command, results_folder, tmp_path):
     factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
-    result = run("--output", tmp_path / "t.csv", "--openmetrics", tmp_path / "m.txt")
-    assert result.exit_code == 0
+    result = command(
+        "results", "export", "--output", tmp_path / "t.csv", "--openmetrics", tmp_path / "m.txt"
+    )
     assert result.stdout.split() == ["Export:", f"{tmp_path}/t.csv", "Export:", f"{tmp_path}/m.txt"]
     assert of((tmp_path / "m.txt").read_text(), "fabricheck_check_passed", "check") == {
         ("stream_local",): 0.0

@@ -6,7 +6,6 @@ from pathlib import Path
 import duckdb
 import polars as pl
 import pytest
-from exported import run
 
 ROOT = Path(__file__).parents[2]
 PAGE = (ROOT / "docs" / "result.md").read_text()
@@ -18,10 +17,10 @@ def blocks(language):
 
 
 @pytest.fixture
-def history(tmp_path, monkeypatch):
+def history(command, tmp_path, monkeypatch):
     """A folder with the table of a recorded session, under the name that the page has."""
     monkeypatch.chdir(tmp_path)
-    assert run(RECORDED, "--output", "history.parquet").exit_code == 0
+    command("results", "export", RECORDED, "--output", "history.parquet")
 
 
 def test_the_query_of_a_metric_has_the_values_of_the_table(history):

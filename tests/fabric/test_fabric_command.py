@@ -6,22 +6,20 @@ import json
 import random
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 from fabric.drawn import NICS, Faults, System
-from fabricheck.cli import app
 
 
 @pytest.fixture
-def run(tmp_path):
+def run(command, tmp_path):
     """Write the document of a drawn system, and run the command on it."""
 
     def run(faults, *arguments, nodes=16):
         path = tmp_path / "result.json"
         measured = System(nodes, random.Random(1)).measured(faults)
         path.write_text(json.dumps(measured))
-        done = CliRunner().invoke(app, ["network", "fabric", str(path), *arguments])
+        done = command("network", "fabric", path, *arguments, code=None)
         return done.exit_code, done.stdout
 
     return run
@@ -67,44 +65,40 @@ def test_much_that_is_low_fits_on_a_screen_and_json_has_all(run):
     assert {one["nic"] for one in found["named"]} == {f"cxi{k}" for k in range(NICS // 2)}
 
 
-def test_a_document_without_rounds_ends_with_3(tmp_path):
+def test_a_document_without_rounds_ends_with_3(command, tmp_path):
     path = factories.write(tmp_path / "result.json")
-    assert CliRunner().invoke(app, ["network", "fabric", str(path)]).exit_code == 3
+    command("network", "fabric", path, code=3)
 
 
-def test_a_damaged_document_is_said_and_ends_with_4(tmp_path):
+def test_a_damaged_document_is_said_and_ends_with_4(command, tmp_path):
     damaged = tmp_path / "damaged.json"
     damaged.write_text(json.dumps(System(4, random.Random(1)).measured(Faults()))[:-9])
-    done = CliRunner().invoke(app, ["network", "fabric", str(damaged)])
-    assert done.exit_code == 4
+    done = command("network", "fabric", damaged, code=4)
     assert "damaged.json: is not JSON, or cut off" in done.stderr
 
 
-def test_a_damaged_document_beside_a_good_one_is_said_too(tmp_path):
+def test_a_damaged_document_beside_a_good_one_is_said_too(command, tmp_path):
     good = json.dumps(System(8, random.Random(1)).measured(Faults()))
     for name, text in (("a", good), ("b", good[:-9])):
         (tmp_path / name).mkdir()
         (tmp_path / name / "result.json").write_text(text)
-    done = CliRunner().invoke(app, ["network", "fabric", str(tmp_path)])
-    assert done.exit_code == 4
+    done = command("network", "fabric", tmp_path, code=4)
     assert "8 nodes, 32 NICs" in done.stdout
     assert "b/result.json: is not JSON, or cut off" in done.stderr
 
 
-def test_a_run_of_fabric_without_rounds_says_why(tmp_path):
+def test_a_run_of_fabric_without_rounds_says_why(command, tmp_path):
     content = factories.document(series=[])
     content["program"]["name"] = "fabric"
     content["outcome"].update(status="unsupported", exit_code=3, message="fabric needs two nodes")
     path = tmp_path / "result.json"
     path.write_text(json.dumps({**content, "complete": False}))
-    done = CliRunner().invoke(app, ["network", "fabric", str(path)])
-    assert done.exit_code == 3
+    done = command("network", "fabric", path, code=3)
     assert "no rounds were measured: fabric needs two nodes." in done.stderr
 
 
-def test_a_document_of_another_program_has_no_rounds(tmp_path):
+def test_a_document_of_another_program_has_no_rounds(command, tmp_path):
     path = tmp_path / "result.json"
     path.write_text(json.dumps(factories.document()))
-    done = CliRunner().invoke(app, ["network", "fabric", str(path)])
-    assert done.exit_code == 3
+    done = command("network", "fabric", path, code=3)
     assert "There are no rounds between nodes in" in done.stderr

@@ -7,10 +7,8 @@ import os
 import tarfile
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.report import figures
@@ -18,14 +16,6 @@ from fabricheck.results import archive
 from repeated_sessions import PARTITION, measured
 
 GOOD, NOTHING, INVALID = 0, 3, 4
-
-
-def run(*arguments, code=GOOD):
-    """Call the command line; an error is one sentence."""
-    result = CliRunner().invoke(app, [str(one) for one in arguments])
-    assert result.exit_code == code, result.output
-    assert all(line.startswith("fabricheck: ") for line in result.stderr.splitlines())
-    return " ".join(result.output.split())
 
 
 def packed(results, path):
@@ -60,13 +50,13 @@ def sent(tmp_path):
     return path
 
 
-def test_show_tells_all_sessions_and_documents(sent):
-    said = run("results", "show", sent)
+def test_show_tells_all_sessions_and_documents(command, sent):
+    said = command("results", "show", sent).words
     assert f"Archive {sent.name}" in said.replace(f"{sent.parent}/", "")
     assert "session run-0 (1/1 passed), 0 documents outside any session" in said
     assert "stream_local @local:host (pass)" in said
-    done = CliRunner().invoke(app, ["results", "show", str(sent), "--json"])
-    (entry,) = json.loads(done.stdout)["checks"]
+    done = command("results", "show", sent, json=True)
+    (entry,) = done.json["checks"]
     assert entry["document"]["series"] and entry["case"] == "stream_local"
 
 
@@ -76,26 +66,26 @@ def test_a_file_keeps_its_time(sent):
     assert (here / document).stat().st_mtime == pytest.approx((there / document).stat().st_mtime)
 
 
-def test_the_page_lies_beside_the_archive(sent, monkeypatch):
+def test_the_page_lies_beside_the_archive(command, sent, monkeypatch):
     monkeypatch.setattr(figures, "SECTIONS", {})
-    said = run("report", sent)
+    said = command("report", sent).words
     page = sent.parent / "reports-html" / "first-hour-node1" / "index.html"
     assert f"Report: {page}" in said and "session run-0" in page.read_text()
 
 
-def test_the_verdict_lies_beside_the_archive(sent):
-    said = run("verdict", sent)
+def test_the_verdict_lies_beside_the_archive(command, sent):
+    said = command("verdict", sent).words
     written = sent.parent / "verdicts" / "first-hour-node1" / "verdict.json"
     assert "Verdict on run-0" in said and written.is_file()
     other = packed(measured(sent.parent, 1, {"copy_worst": 10.0}, 60), sent.parent / "b.tar.gz")
-    assert "Verdict on run-1" in run("verdict", sent, other)
+    assert "Verdict on run-1" in command("verdict", sent, other).words
 
 
-def test_calibrate_and_compare_read_what_is_in_it(sent, tmp_path):
+def test_calibrate_and_compare_read_what_is_in_it(command, sent, tmp_path):
     (inside,) = gather([sent], PARTITION).runs
     (outside,) = gather([tmp_path / "elsewhere"], PARTITION).runs
     assert inside.values == outside.values and inside.values
-    same = run("compare", sent, tmp_path / "elsewhere")
+    same = command("compare", sent, tmp_path / "elsewhere").words
     assert "0 worse, 0 better" in same and "0 missing in B" in same
     # Both are one session, whose time and node the heading has.
     assert same.count(", session run-0 of 20") == 2
@@ -113,24 +103,27 @@ def test_calibrate_and_compare_read_what_is_in_it(sent, tmp_path):
         (None, NOTHING, "There is no archive"),
     ],
 )
-def test_what_is_no_archive(tmp_path, content, code, said):
+def test_what_is_no_archive(command, tmp_path, content, code, said):
     path = tmp_path / "sent.tar.gz"
     if content is not None:
         path.write_bytes(content)
-    for command in (
+    for line in (
         ["results", "show"],
         ["verdict"],
         ["limits", "calibrate", "--system", PARTITION],
     ):
-        found = run(*command, path, code=code)
+        found = command(*line, path, code=code).words
         assert said in found and "sent.tar.gz" in found
 
 
 @pytest.mark.parametrize("part", [0.5, 0.9, 0.999])
-def test_a_truncated_archive(sent, part):
+def test_a_truncated_archive(command, sent, part):
     whole = sent.read_bytes()
     sent.write_bytes(whole[: int(len(whole) * part)])
-    assert f"{sent} is not a complete archive of fabricheck (" in run("verdict", sent, code=INVALID)
+    assert (
+        f"{sent} is not a complete archive of fabricheck ("
+        in command("verdict", sent, code=INVALID).words
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,9 +137,9 @@ def test_a_truncated_archive(sent, part):
         (("a/pipe", (tarfile.FIFOTYPE, "")), "a/pipe is neither a file nor a folder"),
     ],
 )
-def test_an_archive_that_would_leave_its_folder(tmp_path, member, said):
+def test_an_archive_that_would_leave_its_folder(command, tmp_path, member, said):
     path = made(tmp_path / "evil.tar.gz", ("a/results/reports/run-0.json", "{}"), member)
-    assert f"{path} is refused: {said}." in run("results", "show", path, code=INVALID)
+    assert f"{path} is refused: {said}." in command("results", "show", path, code=INVALID).words
     assert not (tmp_path.parent / "escaped").exists()
 
 
@@ -182,7 +175,7 @@ A_FILE = tarfile.TarInfo("a/results/file").tobuf(tarfile.USTAR_FORMAT)
     ids=["bytes", "header", "long name", "chain", "entries", "global", "members", "all headers"],
 )
 def test_an_archive_beyond_a_limit_is_refused_before_anything_is_written(
-    tmp_path, monkeypatch, content, reason
+    command, tmp_path, monkeypatch, content, reason
 ):
     monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
     monkeypatch.setattr(archive, "MOST_HEADER_BYTES", 500_000)
@@ -191,23 +184,23 @@ def test_an_archive_beyond_a_limit_is_refused_before_anything_is_written(
     monkeypatch.setattr(tarfile.TarFile, "extract", lambda *_, **__: written.append(1))
     path = tmp_path / "evil.tar.gz"
     path.write_bytes(gzip.compress(content + bytes(1024)))
-    said = run("results", "show", path, code=INVALID)
+    said = command("results", "show", path, code=INVALID).words
     assert said == f"fabricheck: {path} is refused: {reason}."
     assert not written
 
 
-def test_a_member_larger_than_the_limit_is_not_unpacked(tmp_path, monkeypatch):
+def test_a_member_larger_than_the_limit_is_not_unpacked(command, tmp_path, monkeypatch):
     monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
     path = made(tmp_path / "large.tar.gz", *(("a/zeros", "0" * 600_000) for _ in range(2)))
-    assert "it exceeds 1 MiB unpacked" in run("results", "show", path, code=INVALID)
+    assert "it exceeds 1 MiB unpacked" in command("results", "show", path, code=INVALID).words
 
 
-def test_a_path_of_many_folders_and_a_name_with_a_line_feed_are_refused(tmp_path):
+def test_a_path_of_many_folders_and_a_name_with_a_line_feed_are_refused(command, tmp_path):
     deep = made(tmp_path / "deep.tar.gz", ("a/" * 2000 + "file", ""))
-    said = run("verdict", deep, code=INVALID)
+    said = command("verdict", deep, code=INVALID).words
     assert said.endswith("is refused: a file lies below 2000 folders, more than 32.")
     odd = made(tmp_path / "odd.tar.gz", ("a/results/reports/run-\nscontrol update.json", "{}"))
-    said = run("verdict", odd, code=INVALID)
+    said = command("verdict", odd, code=INVALID).words
     assert said.endswith("'a/results/reports/run-\\nscontrol update.json' has control characters.")
 
 
@@ -219,39 +212,44 @@ def test_what_pack_writes_is_read(tmp_path):
     assert archive.unpacked(path).name == inside
 
 
-def test_an_archive_without_results(tmp_path):
+def test_an_archive_without_results(command, tmp_path):
     path = made(tmp_path / "other.tar.gz", ("a/about.json", "{}"))
-    for command in (
+    for line in (
         ["results", "show"],
         ["verdict"],
         ["limits", "calibrate", "--system", PARTITION],
     ):
-        assert f"{path} contains no results of fabricheck." in run(*command, path, code=NOTHING)
+        assert (
+            f"{path} contains no results of fabricheck." in command(*line, path, code=NOTHING).words
+        )
 
 
-def test_an_archive_without_a_session_shows_its_documents(tmp_path):
+def test_an_archive_without_a_session_shows_its_documents(command, tmp_path):
     document = json.dumps(factories.document())
     alone = ("a/steps/03-host-memory/1/result.json", document)
     path = made(tmp_path / "alone.tar.gz", ("a/results/logs/reframe.log", "none"), alone)
-    said = run("results", "show", path)
+    said = command("results", "show", path).words
     assert "no session, 1 document outside any session" in said and " 10.1 " in said
-    assert f"{path} contains no session" in run("verdict", path, code=NOTHING)
+    assert f"{path} contains no session" in command("verdict", path, code=NOTHING).words
 
 
-def test_a_session_that_left_nothing_is_no_session_of_an_archive(tmp_path):
+def test_a_session_that_left_nothing_is_no_session_of_an_archive(command, tmp_path):
     path = made(tmp_path / "cut.tar.gz", ("a/results/output/20261122T1/software.json", "{}"))
-    assert f"{path} contains no session, so there is nothing" in run("verdict", path, code=NOTHING)
+    assert (
+        f"{path} contains no session, so there is nothing"
+        in command("verdict", path, code=NOTHING).words
+    )
 
 
-def test_a_sentence_about_a_file_in_an_archive_names_the_archive(tmp_path):
+def test_a_sentence_about_a_file_in_an_archive_names_the_archive(command, tmp_path):
     path = made(tmp_path / "cut.tar.gz", ("a/results/reports/run-0.json", "{"))
     report = f"{path}/a/results/reports/run-0.json: this is not a complete run report"
-    for command, code in (
+    for line, code in (
         (["results", "show"], INVALID),
         (["verdict"], INVALID),
         (["limits", "calibrate", "--system", PARTITION], INVALID),
     ):
-        assert report in run(*command, path, code=code)
+        assert report in command(*line, path, code=code).words
 
 
 def test_damage_before_much_more_than_a_mebibyte_is_seen(tmp_path):

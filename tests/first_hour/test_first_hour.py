@@ -15,10 +15,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.cli.first_hour import headline
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict.model import Verdict, as_json
@@ -123,7 +121,7 @@ def endings(hour):
     return found
 
 
-def test_all_is_in_one_archive_and_commands_read_it(machine):
+def test_all_is_in_one_archive_and_commands_read_it(command, machine):
     hour = machine.collect()
     assert {end for ends in endings(hour).values() for end in ends} == {"good"}
     files = machine.packed()
@@ -136,10 +134,8 @@ def test_all_is_in_one_archive_and_commands_read_it(machine):
     assert "proc/sys/kernel/numa_balancing" in settings["files"]
     assert settings["limits"]
     assert files["hour/topology/inventory.txt"].startswith(b"{}")
-    result = CliRunner().invoke(app, ["results", "show", str(machine.archive)])
-    assert result.exit_code == 0 and "session run-0 (1/1 passed), 7 documents" in " ".join(
-        result.output.split()
-    )
+    result = command("results", "show", machine.archive)
+    assert "session run-0 (1/1 passed), 7 documents" in result.words
 
 
 def test_the_runtimes_own_lines_are_kept_where_they_tell_something(machine):
@@ -213,10 +209,10 @@ def test_the_verdict_is_that_of_its_object_however_it_ended(machine, code, endin
 
 
 def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine, monkeypatch):
-    def refused(command, *rest):
-        if "p2p" in " ".join(command):
+    def refused(line, *rest):
+        if "p2p" in " ".join(line):
             raise OSError(28, "No space left on device", "output.txt")
-        return start(command, *rest)
+        return start(line, *rest)
 
     monkeypatch.setattr(first_hour, "start", refused)
     hour = machine.collect()
@@ -285,8 +281,8 @@ app(["site:gpu", "--output", sys.argv[2]])
 def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
     begun = machine.folder / "begun"
     machine.tool("managed", f'[ "$1" = --version ] || {{ echo > {begun}; sleep 60; }}')
-    command = [sys.executable, "-c", SCRIPT, str(machine.bin), str(machine.archive)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    line = [sys.executable, "-c", SCRIPT, str(machine.bin), str(machine.archive)]
+    process = subprocess.Popen(line, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     while not begun.exists() and process.poll() is None:
         time.sleep(0.02)
     process.send_signal(signal.SIGINT)
@@ -309,30 +305,29 @@ def test_ctrl_c_ends_the_running_and_packs_what_is_there(machine):
         (["local:host", "--output", "/proc/none/x.tar.gz"], 3, "/proc/none/x cannot be created"),
     ],
 )
-def test_bad_usage(tmp_path, arguments, code, said):
+def test_bad_usage(command, tmp_path, arguments, code, said):
     there = tmp_path / "there.tar.gz"
     there.touch()
     given = [one.format(there=there) for one in arguments]
-    result = CliRunner().invoke(app, ["site", "first-hour", *given])
-    assert result.exit_code == code and said in result.stderr
+    result = command("site", "first-hour", *given, code=code)
+    assert said in result.stderr
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_without_devices_and_allocation_nothing_is_submitted(monkeypatch, tmp_path):
+def test_without_devices_and_allocation_nothing_is_submitted(command, monkeypatch, tmp_path):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(NodeSeen, "_judged", (False, "no driver has devices"))
-    result = CliRunner().invoke(app, ["site", "first-hour", "lumi:gpu"])
-    assert result.exit_code == 3 and "No driver has devices here" in result.stderr
+    result = command("site", "first-hour", "lumi:gpu", code=3)
+    assert "No driver has devices here" in result.stderr
     assert list(tmp_path.iterdir()) == []
 
 
-def test_on_a_login_node_the_command_to_type_is_said(monkeypatch):
+def test_on_a_login_node_the_command_to_type_is_said(command, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "nid005001")
     monkeypatch.delenv("SLURMD_NODENAME", raising=False)
-    result = CliRunner().invoke(app, ["site", "first-hour", "lumi:gpu"])
-    assert result.exit_code == 2
+    result = command("site", "first-hour", "lumi:gpu", code=2)
     assert "srun --overlap --nodes=1 --ntasks=1 --cpu-bind=none --nodelist=nid005001" in (
         result.stderr
     )

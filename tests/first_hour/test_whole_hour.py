@@ -8,16 +8,13 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from fabricheck.cli import app
 
 pytestmark = pytest.mark.full
 
 ROOT = Path(__file__).resolve().parents[2]
 
 
-def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
+def test_the_first_hour_of_the_simulated_node(command, tmp_path, monkeypatch):
     archive = tmp_path / "hour.tar.gz"
     variables = {"SITE_API_TOKEN": "planted-in-a-variable"}
     done = subprocess.run(
@@ -43,14 +40,9 @@ def test_the_first_hour_of_the_simulated_node(tmp_path, monkeypatch):
     assert versions["programs"]["mpi"]["mpi"].startswith("SMPI")
 
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
-    run = CliRunner().invoke
-    shown = run(app, ["results", "show", str(archive)])
-    assert shown.exit_code == 0, shown.output
-    said = " ".join(shown.output.split())
-    assert "session run-0 (2/2 passed), session run-1 (7/7 passed), 7 documents" in said
-    judged = run(app, ["verdict", str(archive)])
-    assert judged.exit_code == 0 and "Verdict on run-1: 1 PASS" in judged.output
-    words = ["limits", "calibrate", str(archive), "--system", "local:sim-mi250x", "--report-only"]
-    found = run(app, [*words, "--output", str(ROOT / "reference_values")])
-    assert found.exit_code == 0, found.output
-    assert "session 1" in found.stdout and "session 2" in found.stdout
+    shown = command("results", "show", archive).words
+    assert "session run-0 (2/2 passed), session run-1 (7/7 passed), 7 documents" in shown
+    assert "Verdict on run-1: 1 PASS" in command("verdict", archive).output
+    words = ["--system", "local:sim-mi250x", "--report-only", "--output", ROOT / "reference_values"]
+    calibrated = command("limits", "calibrate", archive, *words).stdout
+    assert "session 1" in calibrated and "session 2" in calibrated

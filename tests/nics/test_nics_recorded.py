@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 from nic_trees import frontier, leonardo, nic, put, remove, rename
-from typer.testing import CliRunner
 
 import loopback_texts as texts
-from fabricheck.cli import app
-from fabricheck.cli import nics as command
-from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.cli import nics
+from fabricheck.core.errors import UsageError
 from fabricheck.node import load
 from fabricheck.results import document
 from fabricheck.tools import nic_comparison
@@ -56,9 +54,9 @@ def recorded(root: Path, model="mi250x", fabric="slingshot-11", **options):
     return record(model, "rocm", output, fabric=fabric, root=root, interval_s=0, **options)
 
 
-def check(root: Path, monkeypatch, *arguments: str):
-    monkeypatch.setattr(command, "SYSTEM", root)
-    return CliRunner().invoke(app, ["network", "nics", *arguments])
+def check(command, root: Path, monkeypatch, *arguments: str):
+    monkeypatch.setattr(nics, "SYSTEM", root)
+    return command("network", "nics", *arguments, code=None)
 
 
 def test_a_healthy_node(tmp_path):
@@ -126,14 +124,14 @@ def test_a_provider_that_is_missing_is_a_setting(tmp_path, tools):
     assert found["notes"][-1].startswith("Node nid001005: libfabric has no provider cxi")
 
 
-def test_a_setting_is_no_difference_of_a_nic(tmp_path, tools, monkeypatch):
+def test_a_setting_is_no_difference_of_a_nic(command, tmp_path, tools, monkeypatch):
     """A health check drains by 8: a wrong libfabric must not drain every node."""
     tools("fi_info", '[ "$1" = --version ] && echo "libfabric: 1.15.2.0" && exit 0\nexit 61')
     root = frontier(tmp_path)
     arguments = ("mi250x", "--fabric", "slingshot-11")
-    assert check(root, monkeypatch, *arguments).exit_code == 13
+    assert check(command, root, monkeypatch, *arguments).exit_code == 13
     put(nic(root, "cxi2") / "properties/link", 0)
-    assert check(root, monkeypatch, *arguments).exit_code == 8
+    assert check(command, root, monkeypatch, *arguments).exit_code == 8
 
 
 def test_a_device_file_that_is_missing_is_a_setting(tmp_path):
@@ -186,22 +184,22 @@ def test_versions_of_libraries(tmp_path, tools, monkeypatch):
     )
 
 
-def test_the_check_for_people_and_prologs(tmp_path, monkeypatch):
+def test_the_check_for_people_and_prologs(command, tmp_path, monkeypatch):
     root = frontier(tmp_path)
     fabric = ("--fabric", "slingshot-11")
-    good = check(root, monkeypatch, "mi250x", *fabric)
+    good = check(command, root, monkeypatch, "mi250x", *fabric)
     assert (good.exit_code, good.stdout) == (
         0, "nid001005: cxi0, cxi1, cxi2, cxi3 are as in mi250x.\n",
     )  # fmt: skip
     put(nic(root, "cxi2") / "properties/speed", 100000)
     (root / "dev/cxi1").unlink()
-    bad = check(root, monkeypatch, "mi250x", *fabric)
+    bad = check(command, root, monkeypatch, "mi250x", *fabric)
     assert bad.exit_code == 8
     assert bad.stdout.splitlines() == [
         "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200.",
         "Node nid001005: /dev/cxi1, by which programs use cxi1, is not there.",
     ]
-    told = check(root, monkeypatch, "mi250x", *fabric, "--json")
+    told = check(command, root, monkeypatch, "mi250x", *fabric, "--json")
     assert told.exit_code == 8
     content = json.loads(told.stdout)
     assert content["differences"] == bad.stdout.splitlines()[:1]
@@ -209,11 +207,13 @@ def test_the_check_for_people_and_prologs(tmp_path, monkeypatch):
     assert content["nics"][2]["gbit_per_s"] == 100.0
 
 
-def test_other_names_are_no_difference_of_the_command_and_of_the_check(tmp_path, monkeypatch):
+def test_other_names_are_no_difference_of_the_command_and_of_the_check(
+    command, tmp_path, monkeypatch
+):
     root = leonardo(tmp_path)
     rename(root, mlx5_0="ibp26s0", mlx5_1="ibp82s0", mlx5_2="ibp139s0", mlx5_3="ibp197s0")
     arguments = ("a100-booster", "--fabric", "infiniband")
-    ended = check(root, monkeypatch, *arguments)
+    ended = check(command, root, monkeypatch, *arguments)
     assert (ended.exit_code, ended.stdout) == (
         0,
         "nid001005: ibp26s0 (mlx5_0), ibp82s0 (mlx5_1), ibp139s0 (mlx5_2), ibp197s0 (mlx5_3) are "
@@ -224,13 +224,13 @@ def test_other_names_are_no_difference_of_the_command_and_of_the_check(tmp_path,
     assert found["notes"][0].startswith("other names than in a100-booster: ibp26s0 (mlx5_0), ")
     for name in ("ibp26s0", "ibp82s0"):
         put(root / "sys/class/infiniband" / name / "ports/1/link_layer", "Ethernet")
-    ended = check(root, monkeypatch, *arguments)
+    ended = check(command, root, monkeypatch, *arguments)
     assert ended.exit_code == 13
     found = recorded(root, "a100-booster", "infiniband")
     assert (found["outcome"]["status"], difference_sentences(found)) == ("setting", None)
     assert found["outcome"]["message"] == " ".join(ended.stdout.splitlines())
     remove(root, "ibp197s0")
-    ended = check(root, monkeypatch, *arguments)
+    ended = check(command, root, monkeypatch, *arguments)
     assert ended.exit_code == 8
     assert (
         difference_sentences(recorded(root, "a100-booster", "infiniband"))
@@ -238,13 +238,11 @@ def test_other_names_are_no_difference_of_the_command_and_of_the_check(tmp_path,
     )
 
 
-def test_the_other_ends_of_the_check(tmp_path, monkeypatch):
-    with pytest.raises(NotFoundError):  # exit code 3
-        CliRunner().invoke(app, ["network", "nics", "mi210"], standalone_mode=False,
-                           catch_exceptions=False)  # fmt: skip
+def test_the_other_ends_of_the_check(command, tmp_path, monkeypatch):
+    command("network", "nics", "mi210", code=3)
     root = frontier(tmp_path)
     put(nic(root, "cxi0") / "properties/link", "?")
-    unread = check(root, monkeypatch, "mi250x")
+    unread = check(command, root, monkeypatch, "mi250x")
     assert unread.exit_code == 4
     assert unread.stdout.startswith("The state of nid001005:cxi0 cannot be read (")
 

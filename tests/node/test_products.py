@@ -6,11 +6,9 @@ import csv
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import inventories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile, InvalidInputError
 from fabricheck.judge.comparison import circumstances
 from fabricheck.judge.verdict import judging
@@ -90,7 +88,9 @@ def test_a_calibration_names_the_product_and_is_that_of_its_devices(tmp_path):
     assert this_machine.name_for_files(load(str(model))) == "8x-amd-instinct-mi300x-links1"
 
 
-def test_a_device_that_neither_has_a_known_id_nor_a_known_name_lacks_limits_in_a_sentence(tmp_path):
+def test_a_device_that_neither_has_a_known_id_nor_a_known_name_lacks_limits_in_a_sentence(
+    command, tmp_path
+):
     content = told("mi300x", name="AMD Radeon Graphics", pci_id="1002:74ff")
     report = inventory.reported(content)
     sentence = (
@@ -102,8 +102,8 @@ def test_a_device_that_neither_has_a_known_id_nor_a_known_name_lacks_limits_in_a
     file = tmp_path / "told.json"
     file.write_text(json.dumps(content))
     words = ("node", "draft", "new", "--from", str(file), "--output", str(tmp_path))
-    ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 0 and sentence in " ".join(ended.stderr.split())
+    ended = command(*words)
+    assert sentence in " ".join(ended.stderr.split())
     model = load(str(tmp_path / "new.yaml"))
     assert (model.device_model, model.devices[0].memory_peak_gbs) == ("device 1002:74ff", None)
     assert clusters.references_of(model) == "amd"
@@ -115,7 +115,7 @@ def test_a_device_that_neither_has_a_known_id_nor_a_known_name_lacks_limits_in_a
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_a_verdict_says_which_limits_an_unknown_device_lacks(results_folder, known):
+def test_a_verdict_says_which_limits_an_unknown_device_lacks(command, results_folder, known):
     document = factories.on_h200(8, environment={this_machine.NODE: "h200"})
     for device in document["devices"]:
         device |= {"name": "", "pci_id": "10de:2335" if known else "10de:ffff"}
@@ -130,7 +130,7 @@ def test_a_verdict_says_which_limits_an_unknown_device_lacks(results_folder, kno
     assert (sentence in verdict.caveats) == (not known)
     called = "NVIDIA H200" if known else "device 10de:ffff"
     assert {device.name for device in verdict.devices} == {called}
-    written = CliRunner().invoke(app, ["results", "export", str(results_folder)])
+    written = command("results", "export", results_folder)
     rows = csv.DictReader(written.stdout.splitlines())
     assert {row["device_name"] for row in rows if row["device"]} == {called}
 

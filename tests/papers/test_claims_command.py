@@ -2,39 +2,31 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cases_local import stream
 from observations import document, simulated
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.papers import claims_command
 from fabricheck.papers.claims import CLAIMS
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
 
-def run(*arguments):
-    return CliRunner().invoke(app, ["papers", "claims", *map(str, arguments)])
-
-
-def rows(*arguments):
-    ended = run(*arguments, "--json")
-    assert ended.exit_code == 0, ended.output
-    found = json.loads(ended.stdout)["partitions"]
+def rows(command, *arguments):
+    ended = command("papers", "claims", *arguments, json=True)
+    found = ended.json["partitions"]
     return {(part["kind"], row["claim"]["id"]): row for part in found for row in part["verdicts"]}
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--rules",), ("--rules", "--json")])
-def test_a_claim_of_an_unknown_document_is_named(monkeypatch, options):
+def test_a_claim_of_an_unknown_document_is_named(command, monkeypatch, options):
     unknown = replace(CLAIMS[0], document="acceptance")
     monkeypatch.setattr(claims_command, "CLAIMS", [*CLAIMS, unknown])
-    ended = run(H200, *options)
+    ended = command("papers", "claims", H200, *options, code=None)
     said = f"Claim {unknown.id} is of the document 'acceptance', which documents.yaml does not have"
     assert ended.exit_code == 4 and said in " ".join(ended.stderr.split())
 
@@ -54,9 +46,9 @@ def documents(tmp_path):
     return tmp_path
 
 
-def test_a_recorded_session_of_h200_tests_what_is_not_of_mi250x(monkeypatch):
+def test_a_recorded_session_of_h200_tests_what_is_not_of_mi250x(command, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(H200))
-    found = rows()
+    found = rows(command)
     assert {kind for kind, _ in found} == {"measured"}
     assert found["measured", "local-stream-87"]["outcome"] == "not testable here"
     assert "packages" in found["measured", "local-stream-87"]["because"]
@@ -66,21 +58,21 @@ def test_a_recorded_session_of_h200_tests_what_is_not_of_mi250x(monkeypatch):
     assert len(found) == len(CLAIMS)
 
 
-def test_on_a_recorded_h200_engines_leave_the_kernel_alone_and_kernels_do_not():
-    found = rows(H200.parent / "one-device" / "overlap_host.json")
+def test_on_a_recorded_h200_engines_leave_the_kernel_alone_and_kernels_do_not(command):
+    found = rows(command, H200.parent / "one-device" / "overlap_host.json")
     claim = found["measured", "engines-leave-compute-free"]
     assert claim["outcome"] == "reproduced" and not claim["by_construction"]
 
 
-def test_copies_within_a_device_are_none_between_devices():
+def test_copies_within_a_device_are_none_between_devices(command):
     """One device has no pair: what needs one says so, and nothing is computed of none."""
-    found = rows(H200.parent / "one-device" / "p2p_local.json")
+    found = rows(command, H200.parent / "one-device" / "p2p_local.json")
     assert {row["outcome"] for row in found.values()} == {"not testable here"}
     assert "copy-engine transfers (E7)" in found["measured", "collectives-bound"]["because"]
 
 
-def test_measured_and_simulated_stand_apart_and_construction_is_told(documents):
-    found = rows(documents)
+def test_measured_and_simulated_stand_apart_and_construction_is_told(command, documents):
+    found = rows(command, documents)
     twin = found["simulated", "local-stream-87"]
     assert twin["outcome"] == "reproduced" and twin["by_construction"]
     assert twin["fitted"] == ["simulation.memory_efficiency"]
@@ -90,14 +82,13 @@ def test_measured_and_simulated_stand_apart_and_construction_is_told(documents):
     assert found["simulated", "local-triad-82"]["outcome"] == "not reproduced"
 
 
-def test_the_table_counts_what_is_no_evidence_apart(documents):
-    ended = run(documents)
-    assert ended.exit_code == 0, ended.output
+def test_the_table_counts_what_is_no_evidence_apart(command, documents):
+    ended = command("papers", "claims", documents)
     lines = ended.stdout.splitlines()
     assert "documents outside any session (sim), simulated, node mi250x" in lines
     assert "documents outside any session (cuda), measured" in lines
     text = " ".join(ended.stdout.split())
-    simulated = [row for (kind, _), row in rows(documents).items() if kind == "simulated"]
+    simulated = [row for (kind, _), row in rows(command, documents).items() if kind == "simulated"]
     held = [row for row in simulated if row["outcome"] == "reproduced"]
     assert held and all(row["by_construction"] for row in held)
     assert f"Simulated: 0 reproduced, {len(held)} agree by construction" in text
@@ -106,8 +97,11 @@ def test_the_table_counts_what_is_no_evidence_apart(documents):
     assert "Measured: 0 reproduced, 0 not reproduced" in text
 
 
-def test_claims_that_are_not_testable_stand_by_their_reason_or_each_alone(documents):
-    grouped, alone = run(documents / "b"), run(documents / "b", "--all")
+def test_claims_that_are_not_testable_stand_by_their_reason_or_each_alone(command, documents):
+    grouped, alone = (
+        command("papers", "claims", documents / "b"),
+        command("papers", "claims", documents / "b", "--all"),
+    )
     text = " ".join(grouped.stdout.split())
     assert text.count("it has no node model, so the links of") == 1
     assert "Claim " not in grouped.stdout
@@ -115,52 +109,50 @@ def test_claims_that_are_not_testable_stand_by_their_reason_or_each_alone(docume
     assert "Claim " in alone.stdout and "Not testable here, because" not in alone.stdout
 
 
-def test_an_unreadable_document_ends_with_4_beside_the_others(documents):
+def test_an_unreadable_document_ends_with_4_beside_the_others(command, documents):
     (documents / "c").mkdir()
     (documents / "c" / "result.json").write_text("{")
-    ended = run(documents)
-    assert ended.exit_code == 4
+    ended = command("papers", "claims", documents, code=4)
     assert "local-stream-87" in ended.stdout and "Simulated: " in ended.stdout
     assert "result.json" in ended.stderr
 
 
-def test_rules_need_no_session(tmp_path, monkeypatch):
+def test_rules_need_no_session(command, tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
-    ended = run("--rules")
-    assert ended.exit_code == 0, ended.output
+    ended = command("papers", "claims", "--rules")
     assert "local-stream-87" in ended.stdout and "3 points either way" in ended.stdout
-    listed = json.loads(run("--rules", "--json").stdout)["claims"]
+    listed = command("papers", "claims", "--rules", json=True).json["claims"]
     assert [one["id"] for one in listed] == [claim.id for claim in CLAIMS]
 
 
-def test_nothing_there_ends_with_3(tmp_path):
-    assert run(tmp_path).exit_code == 3
-    assert run("no-such-session").exit_code == 3
+def test_nothing_there_ends_with_3(command, tmp_path):
+    command("papers", "claims", tmp_path, code=3)
+    command("papers", "claims", "no-such-session", code=3)
 
 
-def test_a_fault_of_the_simulated_node_is_named(tmp_path):
+def test_a_fault_of_the_simulated_node_is_named(command, tmp_path):
     node = {"name": "mi250x", "digest": "0" * 64, "overlay": {"name": "slow", "content": {}}}
     factories.write(tmp_path / "result.json", simulated(*on_both(1000.0), node=node))
-    ended = run(tmp_path)
+    ended = command("papers", "claims", tmp_path)
     assert "simulated, node mi250x with the fault slow" in ended.stdout
 
 
-def test_unreadable_documents_alone_judge_nothing(tmp_path):
+def test_unreadable_documents_alone_judge_nothing(command, tmp_path):
     (tmp_path / "result.json").write_text("{")
-    ended = run(tmp_path)
-    assert ended.exit_code == 4 and "claims" not in ended.stdout.splitlines()[-1]
+    ended = command("papers", "claims", tmp_path, code=4)
+    assert "claims" not in ended.stdout.splitlines()[-1]
 
 
-def test_a_partition_without_a_result_is_not_called_measured(results_folder, monkeypatch):
+def test_a_partition_without_a_result_is_not_called_measured(command, results_folder, monkeypatch):
     factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results_folder))
-    text = " ".join(run().stdout.split())
+    text = " ".join(command("papers", "claims", code=3).stdout.split())
     assert "local:host, no results" in text and "No results: 0 reproduced" in text
 
 
-def test_documents_of_two_runtimes_stand_apart(documents):
+def test_documents_of_two_runtimes_stand_apart(command, documents):
     real = document(*on_both(1400.0), runtime="rocm")
     factories.write(documents / "c" / "result.json", real)
-    lines = run(documents).stdout.splitlines()
+    lines = command("papers", "claims", documents).stdout.splitlines()
     for runtime in ("cuda", "rocm"):
         assert f"documents outside any session ({runtime}), measured" in lines

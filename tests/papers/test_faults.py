@@ -9,9 +9,7 @@ import os
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.node import load
 from fabricheck.papers import fidelity
@@ -331,25 +329,21 @@ def test_a_broken_data_set_is_one_sentence(tmp_path, text, said):
         at(path)
 
 
-def test_the_command_ends_with_a_sentence_and_a_code(tmp_path):
-    runner = CliRunner()
-    missing = runner.invoke(app, ["papers", "fidelity", "mi250x", "--programs", str(tmp_path)])
-    assert missing.exit_code == 3
+def test_the_command_ends_with_a_sentence_and_a_code(command, tmp_path):
+    missing = command("papers", "fidelity", "mi250x", "--programs", tmp_path, code=3)
     assert missing.stderr.startswith(
         f"fabricheck: There is no simulated program {tmp_path}/libfabricheck_node.so"
     )
     assert missing.stdout == ""
-    unknown = runner.invoke(app, ["papers", "fidelity", "mi999"])
-    assert unknown.exit_code == 3
+    unknown = command("papers", "fidelity", "mi999", code=3)
     assert "There is no node model 'mi999'" in unknown.stderr
 
 
-def test_a_page_that_can_not_be_written_is_a_sentence(made, tmp_path, programs):
+def test_a_page_that_can_not_be_written_is_a_sentence(command, made, tmp_path, programs):
     page = tmp_path / "nowhere" / "page.md"
-    refused = CliRunner().invoke(
-        app, ["papers", "fidelity", "mi250x", "--programs", str(programs), "--output", str(page)]
+    refused = command(
+        "papers", "fidelity", "mi250x", "--programs", programs, "--output", page, code=3
     )
-    assert refused.exit_code == 3
     assert f"{page} cannot be written" in refused.stderr
 
 

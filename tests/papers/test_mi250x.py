@@ -7,9 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.node.schema import Quantity
 from fabricheck.papers import fidelity_command as render
 from fabricheck.papers.fidelity import AIM
@@ -165,19 +163,16 @@ def test_the_page_and_the_records_are_what_is_made_now(found):
     )
 
 
-def test_the_command_writes_the_page(made, programs, tmp_path):
+def test_the_command_writes_the_page(command, made, programs, tmp_path):
     page = tmp_path / "page.md"
     line = ["papers", "fidelity", "mi250x", "--programs", str(programs), "--output", str(page)]
-    assert CliRunner().invoke(app, line).exit_code == 0
+    command(*line)
     assert page.read_text() == render.page_of(made)
 
 
-def test_json_holds_every_row_labelled(made, programs):
-    done = CliRunner().invoke(
-        app, ["papers", "fidelity", "mi250x", "--programs", str(programs), "--json"]
-    )
-    assert done.exit_code == 0, done.output
-    content = json.loads(done.stdout)
+def test_json_holds_every_row_labelled(command, made, programs):
+    done = command("papers", "fidelity", "mi250x", "--programs", programs, json=True)
+    content = done.json
     assert content == json.loads(json.dumps(render.json_of(made)))
     assert content["node"]["sha256"] == made.plan.node.sha256
     kinds = [row["kind"] for row in content["rows"]]

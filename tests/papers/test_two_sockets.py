@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.papers import fidelity_command as render
 from fabricheck.papers.fidelity import compare
@@ -43,9 +41,6 @@ def test_the_page_is_what_is_made_now_without_empty_parts(sockets):
         assert part not in page
 
 
-def test_the_command_simulates_and_prints_tables(sockets, programs):
-    done = CliRunner().invoke(
-        app, ["papers", "fidelity", "mi250-two-sockets", "--programs", str(programs)]
-    )
-    assert done.exit_code == 0, done.output
+def test_the_command_simulates_and_prints_tables(command, sockets, programs):
+    done = command("papers", "fidelity", "mi250-two-sockets", "--programs", programs)
     assert done.stdout == render.text_of(sockets)

@@ -10,7 +10,6 @@ import subprocess
 import pytest
 
 from fabric.choosing import choose
-from fabricheck.cli import app
 from fabricheck.judge.fabric.attributing import attribute
 from fabricheck.judge.fabric.fit import ALL, samples_of
 
@@ -99,11 +98,11 @@ def test_a_core_that_others_keep_makes_no_node_silent(programs, environment, mpi
     beside.write_text(BESIDE_ANOTHER)
     beside.chmod(0o755)
     target = tmp_path / "result.json"
-    command = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0))), str(mpiexec), "-n", "2",
+    line = ["taskset", "--cpu-list", str(min(os.sched_getaffinity(0))), str(mpiexec), "-n", "2",
                str(beside), str(programs / "fabric"), "--buffers", "host", "--places", "none",
                "--output", str(target)]  # fmt: skip
     done = subprocess.run(
-        command,
+        line,
         env=environment(2, MPIR_CVAR_NOLOCAL="1", UCX_TLS="tcp,self"),
         capture_output=True,
         text=True,
@@ -142,12 +141,11 @@ def test_one_node_is_refused(launch):
 
 
 @pytest.fixture
-def invoke():
+def invoke(command):
     """Run the command line; return its exit code and output."""
-    from typer.testing import CliRunner
 
     def invoke(*arguments):
-        done = CliRunner().invoke(app, list(arguments))
+        done = command(*arguments, code=None)
         return done.exit_code, done.stdout
 
     return invoke

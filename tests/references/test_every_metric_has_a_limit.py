@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.references import listing
 from site_dry_runs import H200_TOOLS
 
@@ -33,14 +29,12 @@ from site_dry_runs import H200_TOOLS
         ("h200", H200_TOOLS, 500),
     ],
 )
-def test_a_limit_or_a_reason(system, variables, least, site_dry_run, monkeypatch):
+def test_a_limit_or_a_reason(command, system, variables, least, site_dry_run, monkeypatch):
     asked = site_dry_run(system, **variables).told
     monkeypatch.setattr(listing, "ask", lambda system, folders, names=(): asked)
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
-    told = json.loads(
-        CliRunner().invoke(app, ["limits", "show", "--system", system, "--json"]).stdout
-    )
+    told = command("limits", "show", "--system", system, json=True).json
     metrics = told["references"]
     assert len(metrics) > least
     bare = [

@@ -10,10 +10,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.references import listing, stated
@@ -58,45 +56,43 @@ def checks(monkeypatch):
     return found
 
 
-def run(*arguments: str, code: int = 0):
-    result = CliRunner().invoke(app, ["limits", "show", "--system", GPU, *arguments])
-    assert result.exit_code == code, result.output
-    return result
-
-
-def test_named_checks_and_metrics_are_shown_alone_as_a_failure_names_them(checks):
+def test_named_checks_and_metrics_are_shown_alone_as_a_failure_names_them(command, checks):
     checks += [told("stream_local", STREAM), told("stream_scan", SCAN)]
-    rows = json.loads(run("copy_worst", "--json").stdout)["references"]
+    rows = command("limits", "show", "--system", GPU, "copy_worst", json=True).json["references"]
     assert [(row["check"], row["metric"]) for row in rows] == [("stream_local", "copy_worst")]
-    rows = json.loads(run("stream_scan", "--json").stdout)["references"]
+    rows = command("limits", "show", "--system", GPU, "stream_scan", json=True).json["references"]
     assert [row["metric"] for row in rows] == ["triad_worst_block"]
-    shown = run("stream_local", "copy_median").stdout
+    shown = command("limits", "show", "--system", GPU, "stream_local", "copy_median").stdout
     assert "copy_median" in shown and "copy_worst" not in shown and "1 metric: 1 with" in shown
-    ended = run("stream_local", "copy_wors", code=3)
+    ended = command("limits", "show", "--system", GPU, "stream_local", "copy_wors", code=3)
     assert "no metric copy_wors; did you mean copy_worst" in ended.stderr
 
 
-def test_without_a_system_the_limits_are_those_of_the_latest_session(checks, tmp_path, monkeypatch):
+def test_without_a_system_the_limits_are_those_of_the_latest_session(
+    command, checks, tmp_path, monkeypatch
+):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "results"))
     checks += [told("stream_local", STREAM)]
-    ended = CliRunner().invoke(app, ["limits", "show"])
-    assert ended.exit_code == 2 and "Say whose limits with --system" in ended.stderr
+    ended = command("limits", "show", code=2)
+    assert "Say whose limits with --system" in ended.stderr
     factories.session(tmp_path / "results", [factories.case(system="lumi", partition="gpu")])
-    assert "stream_local on lumi:gpu" in CliRunner().invoke(app, ["limits", "show"]).stdout
+    assert "stream_local on lumi:gpu" in command("limits", "show").stdout
     two = [factories.case(), factories.case(partition="sim-mi250x")]
     factories.session(tmp_path / "results", two, 1, start=factories.SESSION_START + 60)
-    ended = CliRunner().invoke(app, ["limits", "show"])
-    assert ended.exit_code == 2 and "run-1 ran on local:host, local:sim-mi250x" in ended.stderr
+    ended = command("limits", "show", code=2)
+    assert "run-1 ran on local:host, local:sim-mi250x" in ended.stderr
 
 
-def text(code: int = 0) -> str:
-    result = run(code=code)
+def text(command, code: int = 0) -> str:
+    result = command("limits", "show", "--system", GPU, code=code)
     return " ".join(result.stdout.split())
 
 
-def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_with(checks):
+def test_a_published_value_is_shown_with_its_document_and_what_it_was_measured_with(
+    command, checks
+):
     checks.append(told("stream_local", STREAM))
-    said = text()
+    said = text(command)
     assert "copy_* [1400, -0.15, null, GB/s] published elsewhere paper-stream-local [1];" in said
     assert "[1] Schieffer et al." in said
     assert "(of dardel (inferred), measured with ROCm 5.7.0): V.B l.237" in said
@@ -124,31 +120,31 @@ def test_published_is_told_apart_by_the_machine_that_was_measured(partition, kin
     assert (row.kind, row.sources[0].system) == (kind, "lumi-g")
 
 
-def test_acceptance_limits_are_no_measurements(checks):
+def test_acceptance_limits_are_no_measurements(command, checks):
     entry = References(OWN_FOLDER).entries("p2p_kernel", "lumi")["write_links4_worst"]
     checks.append(told("p2p_kernel", {"write_links4_worst": {"unit": "GB/s", "entry": entry}}))
-    said = text()
+    said = text(command)
     assert (
         "derived lumirfm-commscope-quad (LUMI accepts its nodes by it; the number is Pears" in said
     )
     assert "(acceptance limit of lumi-g, versions not stated): checks/" in said
 
 
-def test_derived_values_say_of_what(checks, monkeypatch):
+def test_derived_values_say_of_what(command, checks, monkeypatch):
     monkeypatch.setenv("FABRICHECK_NODE", "h200")
     checks.append(told("stream_concurrent", SUM))
     checks.append(told("p2p_kernel", PEERS, "local:gpu"))
-    said = text()
+    said = text(command)
     assert "[204.8, -0.25, null, GB/s] derived paper-ddr-bw x 1" in said
     assert "derived peak 450 GB/s x 0.8 (kernels reached 0.83" in said
     assert "node model h200: switch.peak_gbs, derived" in said
 
 
-def test_report_only_and_calibrated_values_are_told_apart(checks):
+def test_report_only_and_calibrated_values_are_told_apart(command, checks):
     checks.append(told("stream_scan", SCAN))
     entry = References(OWN_FOLDER).entries("stream_local", "h200:x2")["copy_worst"]
     checks.append(told("stream_local", {"copy_worst": {"unit": "GB/s", "entry": entry}}, "h200:x2"))
-    said = text()
+    said = text(command)
     why = "no document at hand states the slowest size of blocks"
     assert f"Report only ({why}): triad_worst_block" in said
     assert "calibration median of 5 sessions [1]" in said
@@ -159,39 +155,39 @@ def test_report_only_and_calibrated_values_are_told_apart(checks):
     )
 
 
-def test_a_metric_without_a_reference_is_named_and_ends_with_9(checks):
+def test_a_metric_without_a_reference_is_named_and_ends_with_9(command, checks):
     checks.append(told("stream_local", STREAM | {"new": {"unit": "GB/s", "entry": None}}))
-    said = text(code=9)
+    said = text(command, code=9)
     assert "new - none" in said
     assert "1 without a reference." in said
     assert f"stream_local new on {GPU} has no reference." in said
 
 
-def test_an_expected_check_that_tells_nothing_is_no_silent_gap(checks, monkeypatch):
+def test_an_expected_check_that_tells_nothing_is_no_silent_gap(command, checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("memcpy_numa", {}))
-    assert f"memcpy_numa on {GPU} reported nothing" in text(code=9)
+    assert f"memcpy_numa on {GPU} reported nothing" in text(command, code=9)
 
 
-def test_what_weakens_a_limit_is_marked_and_explained(checks, monkeypatch):
+def test_what_weakens_a_limit_is_marked_and_explained(command, checks, monkeypatch):
     checks.append(told("stream_local", STREAM))
     checks.append(told("affinity", COUNT))
     other = "another version, 2 limits: measured with ROCm 5.7.0, not 6.2.4."
     for version, expected in (("6.2.4", True), ("5.2.0", False)):
         monkeypatch.setattr(listing, "version_at_hand", lambda environment, v=version: v)
-        said = text()
+        said = text(command)
         assert f"{GPU}: ROCm {version} by its Spack environment." in said
         assert "installed" not in said
         assert "maximum, 2 limits: the highest over sizes or repeats" in said
         assert "one session, 2 limits: its document reports one session." in said
         assert (other in said) is expected
-        first, *_, last = json.loads(run("--json").stdout)["references"]
+        first, *_, last = command("limits", "show", "--system", GPU, json=True).json["references"]
         words = [one["word"] for one in first["marks"]]
         assert words == ["another version"] * expected + ["maximum", "one session"]
         assert last["marks"] == []
 
 
-def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch):
+def test_a_calibration_with_another_major_version_is_marked(command, checks, monkeypatch):
     entry = References(OWN_FOLDER).entries("stream_local", "h200:x2")["copy_worst"]
     checks.append(told("stream_local", {"copy_worst": {"unit": "GB/s", "entry": entry}}, "h200:x2"))
     target = partitions.choose("h200:x2")[0]
@@ -199,9 +195,7 @@ def test_a_calibration_with_another_major_version_is_marked(checks, monkeypatch)
     here = replace(target, environments=[environment])
     monkeypatch.setattr(partitions, "choose", lambda system: [here])
     monkeypatch.setattr(listing, "version_at_hand", lambda environment: "14.1")
-    said = " ".join(
-        CliRunner().invoke(app, ["limits", "show", "--system", "h200:x2"]).stdout.split()
-    )
+    said = " ".join(command("limits", "show", "--system", "h200:x2").stdout.split())
     assert "another version, 1 limit: measured with CUDA 13.0, not 14.1." in said
 
 
@@ -224,7 +218,7 @@ def test_the_version_at_hand_is_that_of_the_lock(tmp_path):
     assert listing.version_at_hand({"extras": {"runtime": "rocm"}}, (committed,)) is None
 
 
-def test_a_copied_lock_of_other_software_is_told(checks, tmp_path, monkeypatch):
+def test_a_copied_lock_of_other_software_is_told(command, checks, tmp_path, monkeypatch):
     """The site's spack.yaml was changed, and the lock beside it is the one that was copied."""
     committed = tmp_path / "spack-env"
     for part in ("common", "lumi"):
@@ -233,15 +227,15 @@ def test_a_copied_lock_of_other_software_is_told(checks, tmp_path, monkeypatch):
     monkeypatch.setattr(listing.version_at_hand, "__defaults__", (folders,))
     monkeypatch.setattr(listing.disagreement, "__defaults__", (folders,))
     checks.append(told("stream_local", STREAM))
-    assert "its lock differ" not in text()
+    assert "its lock differ" not in text(command)
     file = committed / "lumi" / "spack.yaml"
     file.write_text(file.read_text().replace("6.3.4", "6.3.2"))
-    said = text()
+    said = text(command)
     assert f"{GPU}: ROCm 6.3.2 by its Spack environment." in said
     hip = "hip 6.3.2 (/opt/rocm-6.3.2), locked 6.3.4 (/opt/rocm-6.3.4)"
     assert f"{file} and its lock differ ({hip}; " in said
     assert said.endswith("make the lock anew, spack-env/install --new-lock lumi.")
-    (sentence,) = json.loads(run("--json").stdout)["disagreements"]
+    (sentence,) = command("limits", "show", "--system", GPU, json=True).json["disagreements"]
     assert hip in sentence
 
 
@@ -270,32 +264,31 @@ def test_a_broken_lock_is_one_sentence(tmp_path, text):
         listing.version_at_hand(environment, (installed, committed))
 
 
-def test_json_has_every_metric(checks):
+def test_json_has_every_metric(command, checks):
     checks.append(told("stream_local", STREAM))
-    found = json.loads(run("--json").stdout)
+    found = command("limits", "show", "--system", GPU, json=True).json
     assert [row["metric"] for row in found["references"]] == ["copy_worst", "copy_median"]
     assert found["references"][0]["sources"][0]["versions"] == [["rocm", "5.7.0"]]
     assert found["silent_checks"] == []
 
 
-def test_a_reference_that_reframe_does_not_use_is_refused(checks):
+def test_a_reference_that_reframe_does_not_use_is_refused(command, checks):
     checks.append(told("stream_local", {"copy_worst": STREAM["copy_worst"] | {"entry": [9, 0, 0]}}))
-    result = run(code=4)
+    result = command("limits", "show", "--system", GPU, code=4)
     assert "ReFrame uses [9, 0, 0], but" in result.stderr
 
 
-def test_the_folder_is_the_one_that_reframe_reads(checks, tmp_path, monkeypatch):
+def test_the_folder_is_the_one_that_reframe_reads(command, checks, tmp_path, monkeypatch):
     content = (OWN_FOLDER / "stream.yaml").read_text()
     (tmp_path / "stream.yaml").write_text(content.replace("limit: [1400,", "limit: [7,"))
     monkeypatch.setenv(PREFIX_VARIABLE, str(tmp_path))
     checks.append(told("stream_local", STREAM))
-    assert str(tmp_path) in run(code=4).stderr
+    assert str(tmp_path) in command("limits", "show", "--system", GPU, code=4).stderr
 
 
 @pytest.mark.parametrize("system", ["lumy", "lumi:cpu", ":gpu", ""])
-def test_an_unknown_system_is_one_sentence(system):
-    result = CliRunner().invoke(app, ["limits", "show", "--system", system])
-    assert result.exit_code == 2
+def test_an_unknown_system_is_one_sentence(command, system):
+    result = command("limits", "show", "--system", system, code=2)
     assert "There is no site" in result.stderr or "has no partition" in result.stderr
     assert result.stderr.count("\n") == 1
 
@@ -306,14 +299,13 @@ def test_expected_failures_are_compared_by_their_reference():
 
 
 @pytest.mark.slow
-def test_a_dry_run_tells_what_reframe_will_use(site_dry_run, monkeypatch):
+def test_a_dry_run_tells_what_reframe_will_use(command, site_dry_run, monkeypatch):
     """Every metric of all checks of LUMI-G has a reference, and each is the file's."""
     asked = site_dry_run("lumi").told
     monkeypatch.setattr(listing, "ask", lambda system, folders, names=(): asked)
     monkeypatch.delenv(PREFIX_VARIABLE, raising=False)
-    result = CliRunner().invoke(app, ["limits", "show", "--system", "lumi", "--json"])
-    assert result.exit_code == 0, result.output
-    found = json.loads(result.stdout)["references"]
+    result = command("limits", "show", "--system", "lumi", json=True)
+    found = result.json["references"]
     assert {row["partition"] for row in found} == {GPU}
     kinds = {(row["check"], row["metric"]): row["kind"] for row in found}
     assert kinds["p2p_kernel", "write_links4_worst"] == "derived"
@@ -342,9 +334,9 @@ def test_the_draft_of_this_machine_is_that_of_its_dry_run(tmp_path, monkeypatch)
     draft.write_text(model.replace("name: h200", f"name: {draft.stem}", 1))
     given = {}
 
-    def run(command, env, **_):
+    def run(line, env, **_):
         given.update(env)
-        raise subprocess.TimeoutExpired(command, 0)
+        raise subprocess.TimeoutExpired(line, 0)
 
     monkeypatch.setattr(subprocess, "run", run)
     with pytest.raises(InvalidInputError, match="took more than"):
@@ -469,14 +461,14 @@ small_copies:
 """
 
 
-def check(folder, text, monkeypatch):
+def check(command, folder, text, monkeypatch):
     (folder / "small_copies.yaml").write_text(text)
     monkeypatch.setenv(PREFIX_VARIABLE, str(folder))
-    return CliRunner().invoke(app, ["limits", "check"])
+    return command("limits", "check", code=None)
 
 
-def test_a_limit_of_the_site_with_its_sentence_is_right(tmp_path, monkeypatch):
-    done = check(tmp_path, SITE, monkeypatch)
+def test_a_limit_of_the_site_with_its_sentence_is_right(command, tmp_path, monkeypatch):
+    done = check(command, tmp_path, SITE, monkeypatch)
     assert done.exit_code == 0
     assert done.stdout == f"{tmp_path}: 1 limit; each has a source that gives it.\n"
 
@@ -507,43 +499,45 @@ def test_a_limit_of_the_site_with_its_sentence_is_right(tmp_path, monkeypatch):
     ids=["no source", "a list", "no sentence", "no bounds", "a number", "no unit", "another value",
          "no why"],
 )  # fmt: skip
-def test_what_is_wrong_with_a_limit_is_one_sentence(tmp_path, monkeypatch, old, new, said):
+def test_what_is_wrong_with_a_limit_is_one_sentence(command, tmp_path, monkeypatch, old, new, said):
     assert SITE.count(old) == 1
-    done = check(tmp_path, SITE.replace(old, new), monkeypatch)
+    done = check(command, tmp_path, SITE.replace(old, new), monkeypatch)
     assert done.exit_code == 4
     assert said in done.output and "Traceback" not in done.output
 
 
-def test_a_reason_at_the_head_of_the_file_is_one_for_all_its_limits(tmp_path, monkeypatch):
+def test_a_reason_at_the_head_of_the_file_is_one_for_all_its_limits(command, tmp_path, monkeypatch):
     derived = SITE.replace("6.4", "2400").replace(
         "kind: site, why: our vendor promised it",
         "kind: derived, peak: memory, map: h200, efficiency: 0.5, why: a half",
     )
     two = derived + derived.splitlines()[-1].replace("h2d_worst", "h2d_median") + "\n"
-    assert check(tmp_path, two, monkeypatch).output.count("needs '# Why") == 1
-    done = check(tmp_path, f"# Why the limits are as wide as they are:\n# x\n{two}", monkeypatch)
+    assert check(command, tmp_path, two, monkeypatch).output.count("needs '# Why") == 1
+    done = check(
+        command, tmp_path, f"# Why the limits are as wide as they are:\n# x\n{two}", monkeypatch
+    )
     assert done.stdout == f"{tmp_path}: 2 limits; each has a source that gives it.\n"
 
 
-def test_a_limit_of_a_metric_that_is_no_more_is_named(checks, tmp_path, monkeypatch):
+def test_a_limit_of_a_metric_that_is_no_more_is_named(command, checks, tmp_path, monkeypatch):
     text = SITE.replace("north:gpu", "lumi:gpu").replace("h2d_worst", "h2d_{worst,median}")
-    check(tmp_path, text, monkeypatch)
+    check(command, tmp_path, text, monkeypatch)
     entry = [6.4, -0.1, None, "GB/s"]
     checks.append(told("small_copies", {"h2d_worst": {"unit": "GB/s", "entry": entry}}))
     said = "small_copies.yaml: small_copies has no metric h2d_median on lumi:gpu, and a limit for"
-    assert said in " ".join(run().stdout.split())
-    (sentence,) = json.loads(run("--json").stdout)["unused"]
+    assert said in " ".join(command("limits", "show", "--system", GPU).stdout.split())
+    (sentence,) = command("limits", "show", "--system", GPU, json=True).json["unused"]
     assert sentence.startswith(said)
     # Which metrics there are between nodes depends on the nodes.
     checks[-1] = replace(checks[-1], tags=["E17"])
-    assert json.loads(run("--json").stdout)["unused"] == []
+    assert command("limits", "show", "--system", GPU, json=True).json["unused"] == []
 
 
-def test_a_limit_of_the_site_is_shown_with_its_sentence(checks, tmp_path, monkeypatch):
+def test_a_limit_of_the_site_is_shown_with_its_sentence(command, checks, tmp_path, monkeypatch):
     entry = [6.4, -0.1, None, "GB/s"]
     text = SITE.replace("north:gpu", "lumi:gpu")
-    check(tmp_path, text, monkeypatch)
+    check(command, tmp_path, text, monkeypatch)
     checks.append(told("small_copies", {"h2d_worst": {"unit": "GB/s", "entry": entry}}))
-    shown = run().stdout
+    shown = command("limits", "show", "--system", GPU).stdout
     assert "site" in shown and "our vendor promised it" in " ".join(shown.split())
     assert ", 1 stated by the site)" in " ".join(shown.split())

@@ -6,10 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import distributed_sessions
-from fabricheck.cli import app
 
 BROWSER = shutil.which("chromium")
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
@@ -55,13 +53,11 @@ def too_wide(page, width):
 
 
 @pytest.mark.parametrize("width", [390, 1280])
-def test_no_page_is_wider_than_the_screen(tmp_path, width):
+def test_no_page_is_wider_than_the_screen(command, tmp_path, width):
     nodes = {f"nid{number:06}": 10.0 for number in range(1, 39)} | {"nid000039": 7.0}
     distributed_sessions.job(tmp_path / "results", nodes | {"nid000040": None})
     for name, what in (("nodes", tmp_path / "results"), ("recorded", RECORDED)):
-        done = CliRunner().invoke(
-            app, ["report", str(what), "--output", str(tmp_path / name)], catch_exceptions=False
-        )
+        done = command("report", what, "--output", tmp_path / name, code=None)
         page = Path(done.stdout.splitlines()[-1].removeprefix("Report: "))
         assert too_wide(page, width) == "", name
         if name == "nodes" and width == 390:
@@ -70,8 +66,8 @@ def test_no_page_is_wider_than_the_screen(tmp_path, width):
 
 
 @pytest.mark.skipif(shutil.which("pdfinfo") is None, reason="there is no pdfinfo")
-def test_on_paper_are_the_verdict_and_the_findings(tmp_path):
-    CliRunner().invoke(app, ["report", str(RECORDED), "--output", str(tmp_path / "page")])
+def test_on_paper_are_the_verdict_and_the_findings(command, tmp_path):
+    command("report", RECORDED, "--output", tmp_path / "page", code=None)
     page = tmp_path / "page" / "index.html"
     closed = pages_on_paper(page)
     text = page.read_text()

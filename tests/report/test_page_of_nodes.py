@@ -5,12 +5,10 @@ import io
 
 import pytest
 from html_page import Page, faults
-from typer.testing import CliRunner
 
 import check_rows
 import distributed_sessions
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.report import contents, nodes, page
 from fabricheck.results import reading
@@ -151,9 +149,11 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
     assert [row.verdict.kind for row in rows] == ["measured", "simulated"]
 
 
-def test_one_node_that_never_answered_is_no_empty_page(results_folder, one_figure, tmp_path):
+def test_one_node_that_never_answered_is_no_empty_page(
+    command, results_folder, one_figure, tmp_path
+):
     distributed_sessions.job(results_folder, {"node4": None}, **STATES)
-    done = CliRunner().invoke(app, ["report", "--output", str(tmp_path / "page")])
+    done = command("report", "--output", tmp_path / "page", code=4)
     assert (done.exit_code, "which the scheduler called DOWN (no power)" in done.output) == (
         4,
         True,
@@ -230,16 +230,15 @@ def test_documents_of_many_nodes_outside_of_a_session(tmp_path, one_figure):
     assert (found.nodes, len(found.parts), found.left_out) == (None, 1, 5)
 
 
-def test_the_command_takes_nodes(session, tmp_path):
+def test_the_command_takes_nodes(command, session, tmp_path):
     folder = str(tmp_path / "page")
-    done = CliRunner().invoke(app, ["report", "--node", "node[1-2]", "--output", folder])
-    assert done.exit_code == 4
+    done = command("report", "--node", "node[1-2]", "--output", folder, code=4)
     assert "node3 (fail) left no result document" in done.output
     assert "There is no result of node node4, which the scheduler called DOWN" in done.output
     assert "cluster:queue (node2)" in (tmp_path / "page" / "index.html").read_text()
     assert "cluster:queue (node3)" not in (tmp_path / "page" / "index.html").read_text()
-    done = CliRunner().invoke(app, ["report", "--node", "node9", "--output", folder])
-    assert done.exit_code == 3 and "no result of node9" in done.output
+    done = command("report", "--node", "node9", "--output", folder, code=3)
+    assert "no result of node9" in done.output
 
 
 def test_five_hundred_nodes_are_as_quick_to_look_at(results_folder, one_figure):

@@ -4,10 +4,8 @@ import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.verdict import judging
 from fabricheck.report import contents
@@ -144,13 +142,12 @@ def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):
     assert [path.name for path in (tmp_path / "all" / "output").iterdir()] == [stamp]
 
 
-def test_what_is_not_there_is_told_and_ends_with_4(parts, tmp_path):
+def test_what_is_not_there_is_told_and_ends_with_4(command, parts, tmp_path):
     lost = tmp_path / "jobs" / "p2p_engine"
     target = tmp_path / "all"
-    ended = CliRunner().invoke(
-        app, ["results", "join", *map(str, parts), str(lost), "--output", str(target)]
+    ended = command(
+        "results", "join", *parts, lost, "--output", target, code=InvalidInputError.exit_code
     )
-    assert ended.exit_code == InvalidInputError.exit_code
     assert f"{lost} has no usable session: There is no results folder {lost}" in ended.stderr
     assert len(ResultsFolder(target).latest().cases) == 2
 

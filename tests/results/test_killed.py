@@ -1,12 +1,8 @@
 """Killed sessions: what they left is told, shown one by one, and never passed off as a session."""
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import NotFoundError
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
@@ -18,10 +14,6 @@ FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
 
 def left(folder, within, name="result.json", content=None):
     return factories.write(folder / within / name, content)
-
-
-def show(*arguments):
-    return CliRunner().invoke(app, ["results", *arguments])
 
 
 @pytest.fixture
@@ -80,7 +72,7 @@ def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_kil
     assert left == [("runs", "node1")]
 
 
-def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
+def test_a_node_that_was_asked_for_and_left_nothing_is_told(command, two_killed):
     both = {"node1": RequestedNode(), "node2": RequestedNode(state="DOWN")}
     requested = RequestedNodes(partition="local:gpu", started=now(), nodes=both)
     requested_nodes.write(two_killed / "output" / FIRST / requested_nodes.NAME, requested)
@@ -88,7 +80,7 @@ def test_a_node_that_was_asked_for_and_left_nothing_is_told(two_killed):
     left(two_killed, folder)
     script = "#!/bin/bash\n#SBATCH --nodelist=node1\n"
     (two_killed / folder / "rfm_job.sh").write_text(script)
-    said = show("show", FIRST).stderr
+    said = command("results", "show", FIRST, code=3).stderr
     assert "There is no result of node node2." in said and "of node node1" not in said
 
 
@@ -128,9 +120,8 @@ def test_no_session_names_what_was_left(two_killed):
     )
 
 
-def test_one_is_shown_alone(two_killed):
-    result = show("show", FIRST)
-    assert result.exit_code == NotFoundError.exit_code
+def test_one_is_shown_alone(command, two_killed):
+    result = command("results", "show", FIRST, code=NotFoundError.exit_code)
     heading = f"Session {FIRST}, without a readable run report: it was killed, or is still running"
     assert result.stdout.startswith(heading)
     assert "p2p @local:sim-mi250x (unknown): " in result.stdout
@@ -139,21 +130,23 @@ def test_one_is_shown_alone(two_killed):
     assert SECOND not in result.output
 
 
-def test_all_are_listed(two_killed):
-    found = json.loads(show("list", "--json").stdout)["sessions"]
+def test_all_are_listed(command, two_killed):
+    found = command("results", "list", json=True).json["sessions"]
     assert [(row["session"], row["documents"]) for row in found] == [(SECOND, 0), (FIRST, 2)]
-    found = json.loads(show("show", FIRST, "--json").stdout)["checks"]
+    found = command("results", "show", FIRST, json=True, code=3).json["checks"]
     assert [row["case"] for row in found] == ["stream_local", "p2p", "mpi"]
     assert {row["result"] for row in found} == {"unknown"}
 
 
-def test_another_name_is_no_killed_session(two_killed):
-    result = show("show", "20260101T000000-1")
-    assert result.exit_code == NotFoundError.exit_code
+def test_another_name_is_no_killed_session(command, two_killed):
+    result = command("results", "show", "20260101T000000-1", code=NotFoundError.exit_code)
     assert "There is no session '20260101T000000-1'" in result.stderr
 
 
-def test_it_may_be_its_report_that_can_not_be_read(two_killed):
+def test_it_may_be_its_report_that_can_not_be_read(command, two_killed):
     (two_killed / "reports").mkdir()
     (two_killed / "reports" / "run-0.json").write_text("{")
-    assert "run-0.json: this is not a complete run report of ReFrame." in show("show", FIRST).stderr
+    assert (
+        "run-0.json: this is not a complete run report of ReFrame."
+        in command("results", "show", FIRST, code=3).stderr
+    )

@@ -6,10 +6,8 @@ import shutil
 from datetime import UTC, datetime
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, write
@@ -39,18 +37,18 @@ def test_what_began_last_may_be_a_job(folder):
     assert read([str(folder)]).session.id == "run-1"
 
 
-def test_every_command_takes_the_job_that_began_last(folder, monkeypatch, tmp_path):
+def test_every_command_takes_the_job_that_began_last(command, folder, monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(folder))
     page = tmp_path / "page"
     said = {}
-    for command in ("report --output", "verdict --output", "results export", "results show"):
-        words = [*command.split(), *([str(page)] if "--" in command else [])]
-        said[command] = CliRunner().invoke(app, words).output
+    for line in ("report --output", "verdict --output", "results export", "results show"):
+        words = [*line.split(), *([str(page)] if "--" in line else [])]
+        said[line] = command(*words, code=None).output
         if page.is_dir():
-            said[command] += "".join(one.read_text() for one in sorted(page.glob("*.*")))
+            said[line] += "".join(one.read_text() for one in sorted(page.glob("*.*")))
             shutil.rmtree(page)
-    assert [command for command, text in said.items() if "node2" not in text] == []
-    compared = CliRunner().invoke(app, ["compare", "latest", str(folder)]).stdout
+    assert [line for line, text in said.items() if "node2" not in text] == []
+    compared = command("compare", "latest", folder, code=4).stdout
     assert " ".join(compared.split()).count("job 42 over 2 nodes") == 2
 
 

@@ -1,27 +1,18 @@
 """Sessions and jobs of several nodes on the command line: each node stands for itself."""
 
-import json
 import os
 
 import pytest
-from typer.testing import CliRunner
 
 import check_rows
 import distributed_sessions
 import factories
-from fabricheck.cli import app
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.observed import observe
 from fabricheck.results.reading import of_session, read
 
 THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
-
-
-def run(*arguments, code=0):
-    done = CliRunner().invoke(app, list(arguments))
-    assert done.exit_code == code, done.output
-    return done
 
 
 @pytest.fixture
@@ -60,41 +51,43 @@ def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
     assert (found.on, found.apart, len(found.cases)) == ("node1", "", 2)
 
 
-def test_results_of_chosen_nodes(three):
-    shown = json.loads(run("results", "show", "--json", "--node", "node[2-3]").stdout)["checks"]
+def test_results_of_chosen_nodes(command, three):
+    shown = command("results", "show", "--node", "node[2-3]", json=True).json["checks"]
     assert [entry["node"] for entry in shown] == ["node2", "node3"]
-    assert "stream_local @cluster:queue on node2 (fail)" in run("results", "show").stdout
-    said = run("results", "show", "--node", "node[1,7-8]", code=3).stderr
+    assert "stream_local @cluster:queue on node2 (fail)" in command("results", "show").stdout
+    said = command("results", "show", "--node", "node[1,7-8]", code=3).stderr
     assert "There is no result of node[7-8] in session run-0." in said
-    assert "is not a list of nodes" in run("results", "show", "--node", "node[1-", code=2).stderr
+    assert (
+        "is not a list of nodes" in command("results", "show", "--node", "node[1-", code=2).stderr
+    )
 
 
-def test_the_list_names_the_nodes_and_the_jobs(three):
+def test_the_list_names_the_nodes_and_the_jobs(command, three):
     distributed_sessions.job(three, THREE)
-    listed = run("results", "list").stdout
+    listed = command("results", "list").stdout
     assert "node[1-3]" in listed and "fabricheck results show 17" in listed
     # Documents of a job have reports of their own.
     assert "unreported" not in listed
-    assert json.loads(run("results", "list", "--json").stdout)["jobs"] == ["17"]
+    assert command("results", "list", json=True).json["jobs"] == ["17"]
 
 
-def test_claims_and_coverage_of_each_node(three):
-    claims = json.loads(run("papers", "claims", "--json").stdout)["partitions"]
+def test_claims_and_coverage_of_each_node(command, three):
+    claims = command("papers", "claims", json=True).json["partitions"]
     assert {one["on"] for one in claims} == set(THREE)
-    only = json.loads(run("papers", "claims", "--json", "--node", "node2").stdout)["partitions"]
+    only = command("papers", "claims", "--node", "node2", json=True).json["partitions"]
     assert {one["on"] for one in only} == {"node2"}
-    (first, *_) = json.loads(run("results", "coverage", "--json").stdout)["experiments"]
+    (first, *_) = command("results", "coverage", json=True).json["experiments"]
     ran = {one["node"]: (one["passed"], one["failed"], one["series"]) for one in first["ran"]}
     assert ran == {"node1": (1, 0, 1), "node2": (0, 1, 1), "node3": (1, 0, 1)}
-    text = " ".join(run("results", "coverage").stdout.split())
+    text = " ".join(command("results", "coverage").stdout.split())
     assert "cluster:queue on node[1,3] by the host runtime: each 1 series" in text
     assert "cluster:queue on node2 by the host runtime: 1 series" in text
 
 
-def test_a_job_has_each_node_and_names_the_one_without_results(results_folder):
+def test_a_job_has_each_node_and_names_the_one_without_results(command, results_folder):
     distributed_sessions.job(results_folder, THREE | {"node4": None})
-    shown = run("results", "show", "17", "--json", code=3)
-    assert [entry["node"] for entry in json.loads(shown.stdout)["checks"]] == [*THREE, None]
+    shown = command("results", "show", "17", json=True, code=3)
+    assert [entry["node"] for entry in shown.json["checks"]] == [*THREE, None]
     assert "There is no result of node node4." in shown.stderr
     # The results folder of a node knows whose it is.
     folder = ResultsFolder(results_folder / "every-node" / "17" / "node2")
@@ -102,16 +95,16 @@ def test_a_job_has_each_node_and_names_the_one_without_results(results_folder):
     assert not ResultsFolder(results_folder).unreported_paths()
 
 
-def test_a_document_of_another_node_in_a_job_is_a_problem(results_folder):
+def test_a_document_of_another_node_in_a_job_is_a_problem(command, results_folder):
     job = distributed_sessions.job(results_folder, THREE)
     path = factories.case_folder(job / "node1", "stream_local") / "result.json"
     factories.write(path, distributed_sessions.document("node3"))
-    said = run("results", "show", str(job), "--node", "node1", code=4).stderr
+    said = command("results", "show", job, "--node", "node1", code=4).stderr
     assert f"on node1: {path} was measured on node node3." in " ".join(said.split())
 
 
-def pairs(a, b, code=0):
-    found = json.loads(run("compare", str(a), str(b), "--json", code=code).stdout)["partitions"]
+def pairs(command, a, b, code=0):
+    found = command("compare", a, b, json=True, code=code).json["partitions"]
     return [
         (
             one["a"]["node"],
@@ -123,69 +116,71 @@ def pairs(a, b, code=0):
     ]
 
 
-def test_the_same_nodes_are_compared_and_one_that_is_gone_is_missing(three, tmp_path):
+def test_the_same_nodes_are_compared_and_one_that_is_gone_is_missing(command, three, tmp_path):
     distributed_sessions.session(tmp_path / "b", {"node3": 7.0, "node1": 10.0})
-    assert pairs(three, tmp_path / "b", code=10) == [
+    assert pairs(command, three, tmp_path / "b", code=10) == [
         ("node1", "node1", [], []),
         ("node3", "node3", ["fail"], []),
         ("node2", "node2", [], ["stream_local"]),
     ]
 
 
-def test_one_node_against_another_of_the_same_session(three):
-    assert pairs("latest@node1", "latest@node2", code=10) == [("node1", "node2", ["fail"], [])]
-    said = run("compare", "latest@node1", "latest@node9", code=3).stderr
+def test_one_node_against_another_of_the_same_session(command, three):
+    assert pairs(command, "latest@node1", "latest@node2", code=10) == [
+        ("node1", "node2", ["fail"], [])
+    ]
+    said = command("compare", "latest@node1", "latest@node9", code=3).stderr
     assert "no partition or node 'node9'; it has cluster:queue on node[1-3]." in said
 
 
-def test_jobs_are_compared_node_by_node(results_folder):
+def test_jobs_are_compared_node_by_node(command, results_folder):
     distributed_sessions.job(results_folder, THREE)
     distributed_sessions.job(results_folder, THREE | {"node2": 10.0}, name="18")
-    assert pairs("17", "18") == [
+    assert pairs(command, "17", "18") == [
         (node, node, ["pass"] if node == "node2" else [], []) for node in THREE
     ]
-    assert pairs("17@node2", "18@node3") == [("node2", "node3", ["pass"], [])]
+    assert pairs(command, "17@node2", "18@node3") == [("node2", "node3", ["pass"], [])]
 
 
-def test_of_many_nodes_those_without_a_change_are_one_line(results_folder, tmp_path):
+def test_of_many_nodes_those_without_a_change_are_one_line(command, results_folder, tmp_path):
     values = {f"node{number}": 10.0 for number in range(1, 8)}
     distributed_sessions.session(results_folder, values)
     distributed_sessions.session(tmp_path / "b", values | {"node5": 7.0})
-    shown = " ".join(run("compare", "latest", str(tmp_path / "b"), code=10).stdout.split())
+    shown = " ".join(command("compare", "latest", tmp_path / "b", code=10).stdout.split())
     assert "Unchanged, shown with --all: node[1-4,6-7]." in shown
     assert "cluster:queue on node5" in shown and "cluster:queue on node4" not in shown
 
 
-def test_coverage_of_a_job_is_that_of_its_nodes(results_folder):
+def test_coverage_of_a_job_is_that_of_its_nodes(command, results_folder):
     distributed_sessions.job(results_folder, THREE)
     for name in ("17", "latest"):
-        found = json.loads(run("results", "coverage", name, "--json").stdout)
+        found = command("results", "coverage", name, json=True).json
         assert found["session"] == "17"
         assert {one["node"] for one in found["experiments"][0]["ran"]} == set(THREE)
 
 
-def test_a_job_whose_file_is_cut_costs_the_others_nothing(three):
+def test_a_job_whose_file_is_cut_costs_the_others_nothing(command, three):
     """Of a disk that was full once: what was written later is as good as before."""
     cut = distributed_sessions.job(three, {"node1": 10.0}, name="16") / "nodes.json"
     cut.write_text('{"form":')
     distributed_sessions.job(three, THREE)
     os.utime(cut, (factories.SESSION_START - 60,) * 2)
-    assert run("results", "show").stdout.startswith("Job 17 over 3 nodes")
-    listed = run("results", "list", code=4)
+    assert command("results", "show").stdout.startswith("Job 17 over 3 nodes")
+    listed = command("results", "list", code=4)
     assert "fabricheck results show 17" in listed.stdout and f"{cut}: " in listed.stderr
-    listed = json.loads(run("results", "list", "--json", code=4).stdout)
+    listed = command("results", "list", json=True, code=4).json
     assert (listed["jobs"], len(listed["problems"])) == (["17"], 1)
     # The last thing that was begun is never passed over.
     os.utime(cut)
-    assert f"{cut}: " in run("results", "show", code=4).stderr
+    assert f"{cut}: " in command("results", "show", code=4).stderr
 
 
-def test_the_last_jobs_are_listed_first(results_folder):
+def test_the_last_jobs_are_listed_first(command, results_folder):
     """Their numbers are no text: 9 is before 10."""
     for name, hour in (("9", "03"), ("10", "05"), ("100", "04")):
         path = distributed_sessions.job(results_folder, THREE, name=name) / "nodes.json"
         path.write_text(path.read_text().replace("T03:", f"T{hour}:"))
-    assert json.loads(run("results", "list", "--json").stdout)["jobs"] == ["10", "100", "9"]
+    assert command("results", "list", json=True).json["jobs"] == ["10", "100", "9"]
 
 
 def wherever(results, places):
@@ -201,68 +196,65 @@ def wherever(results, places):
     return results
 
 
-def test_a_check_without_a_node_is_of_no_node_that_is_chosen(results_folder):
+def test_a_check_without_a_node_is_of_no_node_that_is_chosen(command, results_folder):
     """The job that never began could have been either of the two."""
     wherever(results_folder, {"stream_local": "node1", "stream_scan": "node2", "p2p": None})
-    said = run("compare", "latest@node1", "latest@node2", "--json", code=3)
-    (found,) = json.loads(said.stdout)["partitions"]
+    said = command("compare", "latest@node1", "latest@node2", json=True, code=3)
+    (found,) = said.json["partitions"]
     assert found["checks_missing_in_b"] == ["stream_local"]
     assert found["checks_missing_in_a"] == ["stream_scan"]
     assert "p2p" not in said.output
 
 
-def test_checks_that_ran_on_other_nodes_are_named(results_folder, tmp_path):
+def test_checks_that_ran_on_other_nodes_are_named(command, results_folder, tmp_path):
     here = wherever(results_folder, {"stream_local": "node1", "stream_scan": "node2"})
     other = wherever(tmp_path / "b", {"stream_local": "node2", "stream_scan": "node1"})
-    said = run("compare", str(here), str(other), code=3).stderr
+    said = command("compare", here, other, code=3).stderr
     assert "stream_local, stream_scan: each ran on other nodes in B than in A" in said
     # One that is gone is no such thing, nor what stood in one node's place.
     distributed_sessions.session(tmp_path / "c", {"node1": 10.0, "node2": 10.0})
     distributed_sessions.session(tmp_path / "d", {"node2": 10.0, "node3": 10.0})
-    assert (
-        "other nodes"
-        not in run("compare", str(tmp_path / "c"), str(tmp_path / "d"), code=11).stderr
-    )
+    assert "other nodes" not in command("compare", tmp_path / "c", tmp_path / "d", code=11).stderr
 
 
-def test_a_node_whose_report_is_cut_is_told_and_not_called_missing(results_folder):
+def test_a_node_whose_report_is_cut_is_told_and_not_called_missing(command, results_folder):
     distributed_sessions.job(results_folder, THREE)
     job = distributed_sessions.job(results_folder, THREE, name="18")
     cut = job / "node2/reports/run-0.json"
     cut.write_text("{")
-    said = run("compare", "17", "18", code=4).stderr
+    said = command("compare", "17", "18", code=4).stderr
     assert f"fabricheck: B: {cut}: " in said
-    assert f"{cut}: " in run("compare", "17@node2", "18@node2", code=4).stderr
+    assert f"{cut}: " in command("compare", "17@node2", "18@node2", code=4).stderr
     # It costs the others nothing.
-    assert pairs("17@node3", "18@node3") == [("node3", "node3", [], [])]
+    assert pairs(command, "17@node3", "18@node3") == [("node3", "node3", [], [])]
 
 
-def test_a_node_whose_session_was_killed_is_told_and_not_called_missing(results_folder):
+def test_a_node_whose_session_was_killed_is_told_and_not_called_missing(command, results_folder):
     for name in ("17", "18"):
         job = distributed_sessions.job(results_folder, THREE, name=name)
     (job / "node2/reports/run-0.json").unlink()
     left = job / "node2/output/20261121T200000-7/cluster/queue/host/stream_local/result.json"
     factories.write(left, distributed_sessions.document("node2"))
     killed = "The session on node2 has no report: it was killed."
-    assert f"B: {killed}" in run("compare", "17", "18", code=4).stderr
-    assert killed in run("compare", "17@node2", "18@node2", code=4).stderr
-    assert killed not in run("compare", "17@node3", "18@node3").stderr
+    assert f"B: {killed}" in command("compare", "17", "18", code=4).stderr
+    assert killed in command("compare", "17@node2", "18@node2", code=4).stderr
+    assert killed not in command("compare", "17@node3", "18@node3").stderr
 
 
-def test_one_partition_of_one_node_is_compared_with_another(results_folder):
+def test_one_partition_of_one_node_is_compared_with_another(command, results_folder):
     """Of each node the machine against what is simulated there, and of any two."""
     values = {"node1": 10.0, "node2": 10.0}
     distributed_sessions.job(results_folder, values, simulated=values)
     measured, simulated = distributed_sessions.PARTITION, distributed_sessions.SIMULATED
-    assert [pair[:2] for pair in pairs(f"17@{measured}", f"17@{simulated}", code=3)] == [
+    assert [pair[:2] for pair in pairs(command, f"17@{measured}", f"17@{simulated}", code=3)] == [
         ("node1", "node1"), ("node2", "node2"),
     ]  # fmt: skip
-    one = pairs(f"17@{measured}@node1", f"17@{measured}@node2")
+    one = pairs(command, f"17@{measured}@node1", f"17@{measured}@node2")
     assert [pair[:2] for pair in one] == [("node1", "node2")]
-    said = run("compare", f"17@{measured}@node9", "17", code=3).stderr
+    said = command("compare", f"17@{measured}@node9", "17", code=3).stderr
     assert "17 has no partition or node 'node9'; it has" in said
     # What is said to be named can be.
-    said = run("compare", f"17@{measured}", "17@node1", code=0).stdout
+    said = command("compare", f"17@{measured}", "17@node1", code=0).stdout
     assert f"{measured} on node1, measured" in said
     assert said.count("job 17 over 2 nodes") == 2, "the whole job"
 

@@ -1,7 +1,6 @@
 """The mark that a session leaves first: a verdict is on the session that was meant."""
 
 import errno
-import json
 import os
 import tarfile
 import tempfile
@@ -9,10 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import marking
 from fabricheck.results.folder import ResultsFolder
@@ -20,10 +17,6 @@ from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, write
 
 START = factories.SESSION_START
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, list(map(str, arguments)))
 
 
 def measured(results, number, start=START, **changes):
@@ -53,26 +46,27 @@ def after_a_pass(results_folder):
         ({"form": "other"}, "it could not even write its mark"),
     ],
 )
-def test_a_session_that_left_nothing_lets_no_earlier_pass_stand(after_a_pass, changes, why):
+def test_a_session_that_left_nothing_lets_no_earlier_pass_stand(
+    command, after_a_pass, changes, why
+):
     factories.mark(after_a_pass, 1, START + 600, **changes)
-    verdict = run("verdict", "--json")
-    assert verdict.exit_code == 13
-    [node] = json.loads(verdict.stdout)["nodes"]
+    verdict = command("verdict", json=True, code=13)
+    [node] = verdict.json["nodes"]
     assert node["status"] == "INCOMPLETE"
     [reason] = node["reasons"]
     assert why in reason["sentence"]
     assert reason["sentence"].endswith("Measure again, or name an earlier one (run-0).")
-    assert run("verdict", "run-0").exit_code != 13
+    assert command("verdict", "run-0").exit_code != 13
 
 
-def test_the_mark_may_be_all_that_a_full_disk_took(after_a_pass):
+def test_the_mark_may_be_all_that_a_full_disk_took(command, after_a_pass):
     (after_a_pass / "marks/000001.json").write_text("")
-    assert "mark-1" in run("verdict").stdout
-    assert run("verdict", "mark-1").exit_code == 13
+    assert "mark-1" in command("verdict", code=13).stdout
+    command("verdict", "mark-1", code=13)
 
 
 @pytest.mark.parametrize(
-    "command",
+    "line",
     [
         "verdict",
         "summary",
@@ -84,21 +78,21 @@ def test_the_mark_may_be_all_that_a_full_disk_took(after_a_pass):
     ],
 )
 def test_every_command_takes_the_session_that_began_last(
-    after_a_pass, command, tmp_path, monkeypatch
+    command, after_a_pass, line, tmp_path, monkeypatch
 ):
     monkeypatch.chdir(tmp_path)
-    ended = run(*command.split())
-    assert f"session {factories.stamp(1)}" in " ".join(ended.output.split())
+    ended = command(*line.split(), code=None)
+    assert f"session {factories.stamp(1)}" in ended.words
     assert "Traceback" not in ended.output
-    assert ended.exit_code or command == "diagnose"
+    assert ended.exit_code or line == "diagnose"
 
 
-def test_the_number_of_the_mark_decides_and_not_the_clock(results_folder):
+def test_the_number_of_the_mark_decides_and_not_the_clock(command, results_folder):
     measured(results_folder, 1, START + 7200)
     measured(results_folder, 2, START)
     assert read([]).session.id == "run-2"
     assert [one.id for one in ResultsFolder(results_folder).sessions] == ["run-2", "run-1"]
-    listed = json.loads(run("results", "list", "--json").stdout)["sessions"]
+    listed = command("results", "list", json=True).json["sessions"]
     assert [row["session"] for row in listed] == ["run-2", "run-1"]
 
 
@@ -118,18 +112,20 @@ def test_a_killed_session_keeps_what_it_measured(after_a_pass):
     assert [entry.path for entry in found.entries] == [left]
 
 
-def test_a_session_is_found_by_the_name_that_it_was_given(results_folder):
+def test_a_session_is_found_by_the_name_that_it_was_given(command, results_folder):
     measured(results_folder, 0, name="nightly")
     measured(results_folder, 1, START + 600)
     assert read(["nightly"]).session.id == "run-0"
-    assert "nightly" in run("results", "list").stdout
+    assert "nightly" in command("results", "list").stdout
     # Of several with one name, the last: here it left nothing.
     factories.mark(results_folder, 2, START + 900, name="nightly")
-    assert run("verdict", "nightly").exit_code == 13
-    assert run("verdict", "weekly").exit_code == 3
+    command("verdict", "nightly", code=13)
+    command("verdict", "weekly", code=3)
 
 
-def test_without_a_name_the_session_is_meant_that_the_variable_names(after_a_pass, monkeypatch):
+def test_without_a_name_the_session_is_meant_that_the_variable_names(
+    command, after_a_pass, monkeypatch
+):
     measured(after_a_pass, 2, START + 900, name="nightly")
     monkeypatch.setenv("FABRICHECK_SESSION", "nightly")
     measured(after_a_pass, 3, START + 1200)
@@ -137,8 +133,8 @@ def test_without_a_name_the_session_is_meant_that_the_variable_names(after_a_pas
     # It was killed before it had a mark, or ReFrame refused its command line.
     for name in ("weekly", "run-0"):
         monkeypatch.setenv("FABRICHECK_SESSION", name)
-        ended = run("verdict")
-        assert ended.exit_code == 3 and f"no session {name} in" in ended.stderr
+        ended = command("verdict", code=3)
+        assert f"no session {name} in" in ended.stderr
 
 
 def test_a_job_over_many_nodes_has_a_mark_too(after_a_pass):
@@ -158,18 +154,18 @@ def test_what_left_nothing_has_no_part_in_all_sessions(after_a_pass):
     assert not every.problems
 
 
-def test_a_list_says_what_a_mark_alone_is(after_a_pass):
-    listed = run("results", "list")
+def test_a_list_says_what_a_mark_alone_is(command, after_a_pass):
+    listed = command("results", "list")
     assert factories.stamp(1) in listed.stdout
     assert "could not start, were killed at once or wrote elsewhere" in listed.stdout
 
 
-def test_an_archive_has_the_marks(after_a_pass, tmp_path):
+def test_an_archive_has_the_marks(command, after_a_pass, tmp_path):
     packed = tmp_path / "sent.tar.gz"
-    assert run("results", "pack", "--output", packed).exit_code == 0
+    command("results", "pack", "--output", packed)
     with tarfile.open(packed) as archive:
         assert any(name.endswith("marks/000001.json") for name in archive.getnames())
-    assert run("verdict", packed).exit_code == 13
+    command("verdict", packed, code=13)
 
 
 @pytest.mark.parametrize(
@@ -236,18 +232,17 @@ def test_a_folder_that_takes_no_mark_is_named(tmp_path, monkeypatch):
 
 
 def test_where_no_session_can_leave_a_mark_no_verdict_goes_without_a_name(
-    results_folder, monkeypatch
+    command, results_folder, monkeypatch
 ):
     """As in a folder that is read-only or full, where an equal verdict is there already."""
     measured(results_folder, 0)
-    judged = run("verdict").exit_code
+    judged = command("verdict").exit_code
     assert judged != 3
 
     def refuse(dir):
         raise OSError(errno.EROFS, os.strerror(errno.EROFS))
 
     monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
-    refused = run("verdict")
-    assert refused.exit_code == 3
+    refused = command("verdict", code=3)
     assert "the newest one is unknown: name the session to judge" in refused.stderr
-    assert run("verdict", "run-0").exit_code == judged
+    command("verdict", "run-0", code=judged)

@@ -3,10 +3,8 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.node import load as load_node
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
@@ -77,24 +75,24 @@ def test_what_is_of_another_run_is_not(session):
         ({"metrics": "none"}, "metrics: it must contain a mapping of keys to values."),
     ],
 )
-def test_one_that_is_damaged_is_told_and_the_values_are_there(session, change, said):
+def test_one_that_is_damaged_is_told_and_the_values_are_there(command, session, change, said):
     file = changed(session, change)
     assert row(session) == (None, None)
-    for command in (
+    for line in (
         ["results", "show"],
         ["papers", "claims"],
         ["results", "validate"],
         ["results", "export"],
     ):
-        ended = CliRunner().invoke(app, [*command, str(session)])
-        assert (ended.exit_code, f"{file}: {said}" in " ".join(ended.output.split())) == (4, True)
-    compared = CliRunner().invoke(app, ["compare", str(session), str(session)])
-    assert f"{file}: {said}" in " ".join(compared.output.split())
+        ended = command(*line, session, code=4)
+        assert (ended.exit_code, f"{file}: {said}" in ended.words) == (4, True)
+    compared = command("compare", session, session, code=4)
+    assert f"{file}: {said}" in compared.words
 
 
-def test_one_that_is_cut_is_told(session):
+def test_one_that_is_cut_is_told(command, session):
     file = changed(session, {})
     file.write_text(file.read_text()[:-20])
-    shown = CliRunner().invoke(app, ["results", "show", str(session)])
-    assert shown.exit_code == 4 and f"{file}: it is not valid JSON (" in shown.stderr
+    shown = command("results", "show", session, code=4)
+    assert f"{file}: it is not valid JSON (" in shown.stderr
     assert "stream_local" in shown.stdout

@@ -6,9 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.results.reading import read
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "snapshots"))
@@ -60,8 +58,8 @@ def test_a_name_stands_for_its_checks(results, name):
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_the_exported_rows_are_those_of_the_name(results, name):
-    written = CliRunner().invoke(app, ["results", "export", named(name)]).stdout
+def test_the_exported_rows_are_those_of_the_name(command, results, name):
+    written = command("results", "export", named(name), code=None).stdout
     rows = [one for one in csv.DictReader(io.StringIO(written)) if one["kind"] != "node"]
     documents = {(row["check"], row["node"] or None) for row in rows}
     assert documents == NAMES[name]

@@ -4,10 +4,8 @@ import json
 import shutil
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.text import printable
 from fabricheck.results.entry import read_entry
@@ -99,36 +97,36 @@ def test_only_what_controls_is_escaped(text, shown):
     assert printable(text) == shown
 
 
-def test_texts_of_a_report_do_not_control_a_terminal(results_folder):
+def test_texts_of_a_report_do_not_control_a_terminal(command, results_folder):
     odd = "<script>alert(1)</script>\x1b[2J"
     case = factories.case(result="fail", display_name=odd, fail_reason=f"{odd}\nmore")
     report = factories.session(results_folder, [case])
     content = json.loads(report.read_text())
     content["session_info"]["version"] = odd
     report.write_text(json.dumps(content))
-    for command in ("list", "show", "validate"):
-        result = CliRunner().invoke(app, ["results", command])
+    for line in ("list", "show", "validate"):
+        result = command("results", line, code=None)
         assert "\x1b" not in result.output and "Traceback" not in result.output
     assert "<script>alert(1)</script>\\x1b[2J @local:host (fail)" in result.stdout
 
 
-def test_texts_of_a_document_do_not_control_a_terminal(one_session):
+def test_texts_of_a_document_do_not_control_a_terminal(command, one_session):
     outcome = {"exit_code": 4, "status": "software", "message": "bad \x1b[2J\x9b2J <i>"}
     factories.write(
         factories.case_folder(one_session, "stream_local") / "result.json",
         factories.document(outcome=outcome, complete=False, notes=["note \x1b[2J"]),
     )
-    result = CliRunner().invoke(app, ["results", "show"])
+    result = command("results", "show")
     assert "\x1b" not in result.output and "\x9b" not in result.output
     assert "bad \\x1b[2J\\x9b2J <i>" in result.output
 
 
-def test_names_of_files_do_not_control_a_terminal(tmp_path):
+def test_names_of_files_do_not_control_a_terminal(command, tmp_path):
     path = tmp_path / "odd \x1b[2J" / "result.json"
     path.parent.mkdir()
     path.write_text("{")
-    for command in ("show", "validate"):
-        result = CliRunner().invoke(app, ["results", command, str(path.parent)])
+    for line in ("show", "validate"):
+        result = command("results", line, path.parent, code=4)
         assert "\x1b" not in result.output
         assert "odd \\x1b[2J/result.json: is not JSON" in result.output
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile
 from fabricheck.results import document
 
@@ -47,9 +45,8 @@ def test_noise_of_what_works_beside_something_else_ends_no_run():
         document.parse(text(noisy | {"role": "single"}), "x.json")
 
 
-def test_the_table_says_which_worked_beside_the_other(tmp_path):
+def test_the_table_says_which_worked_beside_the_other(command, tmp_path):
     file = tmp_path / "result.json"
     file.write_text(text(*both("single"), *both("beside")))
-    shown = CliRunner().invoke(app, ["results", "show", str(file), "--all"], env={"COLUMNS": "160"})
-    assert shown.exit_code == 0, shown.output
+    shown = command("results", "show", file, "--all", env={"COLUMNS": "160"})
     assert shown.output.count("0, beside") == 2

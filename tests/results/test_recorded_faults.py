@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.results.document import load
 
 FOLDER = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "faults-x2"
@@ -79,19 +77,17 @@ def test_the_run_ended_with_wrong_data_and_a_sentence_that_says_where(name):
 
 
 @pytest.mark.parametrize("name", FAULTS)
-def test_shown_as_wrong_and_as_made_on_purpose(name):
-    shown = CliRunner().invoke(app, ["results", "show", str(FOLDER / f"{name}.json")])
-    assert shown.exit_code == 0
+def test_shown_as_wrong_and_as_made_on_purpose(command, name):
+    shown = command("results", "show", FOLDER / f"{name}.json")
     text = " ".join(shown.stdout.split())
     assert f"injected faults: {FAULTS[name][0]}" in text
     assert "outcome wrong-data: " in text
     assert "WRONG" in text and " verified" not in text
 
 
-def test_the_documents_are_valid():
+def test_the_documents_are_valid(command):
     files = [str(FOLDER / f"{name}.json") for name in FAULTS]
-    valid = CliRunner().invoke(app, ["results", "validate", *files])
-    assert valid.exit_code == 0
+    valid = command("results", "validate", *files)
     lines = valid.stdout.splitlines()
     for line, (fault, _) in zip(lines, FAULTS.values(), strict=True):
         assert line.endswith(f", measured, outcome wrong-data, with injected faults ({fault})).")

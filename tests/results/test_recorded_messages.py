@@ -8,9 +8,7 @@ from collections import defaultdict
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.lines import doubled
 from fabricheck.results.document import load
 from fabricheck.tools import osu
@@ -24,8 +22,8 @@ def by_osu(name, program, sizes):
     """Return OSU's values by pair of devices and size, of all rounds."""
     found = defaultdict(list)
     runs = re.split(r"^\$ (.*)\n", (FOLDER / name).read_text(), flags=re.MULTILINE)[1:]
-    for command, text in zip(runs[::2], runs[1::2], strict=True):
-        visible = re.search(r"CUDA_VISIBLE_DEVICES=(\d),(\d)", command)
+    for line, text in zip(runs[::2], runs[1::2], strict=True):
+        visible = re.search(r"CUDA_VISIBLE_DEVICES=(\d),(\d)", line)
         pair = tuple(map(int, visible.groups())) if visible else None
         result = osu.parse(text, name, program, sizes)
         osu.require_device_support(result, "cuda")
@@ -114,8 +112,7 @@ def test_faults_are_named(file, sentence):
 
 
 @pytest.mark.parametrize("name", ["mpi_pairs", "osu_all_pairs"])
-def test_both_directions_of_a_pair_are_told_apart(name):
-    shown = CliRunner().invoke(app, ["results", "show", "--all", str(FOLDER / f"{name}.json")])
-    assert shown.exit_code == 0
+def test_both_directions_of_a_pair_are_told_apart(command, name):
+    shown = command("results", "show", "--all", FOLDER / f"{name}.json")
     for pair in PAIRS:
         assert "bandwidth {} to {}".format(*pair) in re.sub(" +", " ", shown.stdout)

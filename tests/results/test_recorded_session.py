@@ -8,9 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.models import read_model
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
@@ -46,14 +44,13 @@ TOOLS = {
 
 
 @pytest.fixture
-def said(monkeypatch):
+def said(command, monkeypatch):
     """Return a function that calls a command on the session; of all it writes the words."""
     monkeypatch.setenv("FABRICHECK_RESULTS", str(FOLDER))
 
     def call(*arguments: str, code: int = 0) -> str:
-        result = CliRunner().invoke(app, arguments)
-        assert result.exit_code == code, result.output
-        return " ".join(result.output.split())
+        result = command(*arguments, code=code)
+        return result.words
 
     return call
 

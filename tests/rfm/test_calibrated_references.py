@@ -3,25 +3,22 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.references.stated import References
 
 pytestmark = pytest.mark.slow
 
 
-def test_sessions_make_the_references_of_the_next_ones(suite):
+def test_sessions_make_the_references_of_the_next_ones(command, suite):
     references = suite.own_references()
     for _ in range(5):
         assert suite("-r", "-n", "stream_local").status == 0
     # What ran in one go is one campaign; here the pause that makes another one is shorter.
-    command = ["limits", "calibrate", str(suite.results), "--system", "local:host", "--output",
+    line = ["limits", "calibrate", str(suite.results), "--system", "local:host", "--output",
                str(references.parent), "--write"]  # fmt: skip
-    refused = CliRunner().invoke(app, command)
-    assert refused.exit_code == 4 and "has 5 sessions in 1 campaign" in refused.stderr
-    made = CliRunner().invoke(app, [*command, "--pause", "0"])
-    assert made.exit_code == 0, made.output
+    refused = command(*line, code=4)
+    assert "has 5 sessions in 1 campaign" in refused.stderr
+    command(*line, "--pause", "0")
     entries = References(references.parent).entries("stream_local", "local:host")
     assert entries["triad_worst"] == [6.8744, -0.02, None, "GB/s"]
     record = (references.parent / "calibrations" / "local-host.yaml").read_text()
@@ -35,6 +32,6 @@ def test_sessions_make_the_references_of_the_next_ones(suite):
     assert slow.status == 1
     assert "at least 6.73691 GB/s is required (reference 6.8744 GB/s)." in slow
     # A session that missed them is named, and changes nothing.
-    again = CliRunner().invoke(app, [*command, "--pause", "0"])
+    again = command(*line, "--pause", "0")
     assert "stream_local @local:host missed its reference" in again.stderr
     assert References(references.parent).entries("stream_local", "local:host") == entries

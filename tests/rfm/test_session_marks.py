@@ -7,9 +7,7 @@ import shutil
 import sqlite3
 
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.judge.verdict import evidence, judging
 from fabricheck.results import reading
 from fabricheck.results.folder import ResultsFolder
@@ -82,14 +80,13 @@ def test_a_session_whose_report_elsewhere_is_gone_is_incomplete(passed):
     assert code == 13 and "/else.json, as RFM_PREFIX" in reasons
 
 
-def test_a_run_report_is_one_wherever_it_lies(passed, tmp_path):
+def test_a_run_report_is_one_wherever_it_lies(command, passed, tmp_path):
     passed(*ONE_CHECK, fault="exit-5")
     latest = max(passed.results.glob("reports/*.json"), key=lambda path: path.stat().st_mtime)
     copy = tmp_path / "sent" / "by mail.json"
     copy.parent.mkdir()
     shutil.copy(latest, copy)
-    ended = CliRunner().invoke(app, ["verdict", str(copy), "--output", str(tmp_path / "v")])
-    assert ended.exit_code == 12, ended.output
+    command("verdict", copy, "--output", tmp_path / "v", code=12)
 
 
 def test_an_overlay_that_does_not_exist_is_refused_before_anything_runs(passed):

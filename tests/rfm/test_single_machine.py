@@ -10,11 +10,9 @@ from collections import Counter
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
 import factories
 import inventories
-from fabricheck.cli import app
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.verdict import judging
@@ -103,23 +101,21 @@ def test_a_draft_that_is_not_complete_says_what_is_missing(suite):
     assert "gpu" not in partitions_of(suite)
 
 
-def test_the_draft_of_this_machine_is_written_where_it_is_looked_for(results_folder):
+def test_the_draft_of_this_machine_is_written_where_it_is_looked_for(command, results_folder):
     told = results_folder / "told.json"
     told.write_text(json.dumps(inventories.kept("mi210-x2")))
-    ended = CliRunner().invoke(app, ["node", "draft", "--from", str(told)])
-    assert ended.exit_code == 0, ended.output
+    command("node", "draft", "--from", told)
     assert yaml.safe_load(this_machine.draft().read_text())["name"] == socket.gethostname()
     assert this_machine.draft().is_relative_to(results_folder)
 
 
 @pytest.mark.parametrize(
-    "command", [["site", "check", "local:gpu"], ["limits", "show", "--system=local:gpu"]]
+    "line", [["site", "check", "local:gpu"], ["limits", "show", "--system=local:gpu"]]
 )
-def test_commands_say_that_there_is_no_node_model(results_folder, command, monkeypatch):
+def test_commands_say_that_there_is_no_node_model(command, results_folder, line, monkeypatch):
     monkeypatch.delenv("FABRICHECK_NODE", raising=False)
-    ended = CliRunner().invoke(app, command)
-    assert ended.exit_code == InvalidInputError.exit_code
-    assert "local:gpu has no node model" in " ".join(ended.output.split())
+    ended = command(*line, code=InvalidInputError.exit_code)
+    assert "local:gpu has no node model" in ended.words
 
 
 def test_the_tools_are_those_of_the_spack_environment_of_the_programs(tmp_path, monkeypatch):
@@ -140,15 +136,16 @@ def test_the_tools_are_those_of_the_spack_environment_of_the_programs(tmp_path, 
 
 
 @pytest.mark.parametrize("known", [True, False])
-def test_the_draft_of_two_h100_bounds_memory_by_a_data_sheet_or_not_at_all(tmp_path, known):
+def test_the_draft_of_two_h100_bounds_memory_by_a_data_sheet_or_not_at_all(
+    command, tmp_path, known
+):
     """A name that config/devices.yaml lacks is a device with an unknown peak, not an error."""
     file = tmp_path / "h100.yaml"
     text = (ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json").read_text()
     told = tmp_path / "told.json"
     told.write_text(text if known else text.replace("NVIDIA H100 80GB HBM3", "NVIDIA H999"))
     words = ("node", "draft", "h100", "--from", str(told), "--output", str(tmp_path))
-    ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 0, ended.stderr
+    command(*words)
     model = load(str(file))
     assert (model.architecture, len(model.devices)) == ("sm_90", 2)
     assert [one.name for one in model.link_classes] == ["switch18"]
@@ -156,28 +153,27 @@ def test_the_draft_of_two_h100_bounds_memory_by_a_data_sheet_or_not_at_all(tmp_p
     copy |= {"source": factories.place("device", 0), "destination": factories.place("device", 0)}
     bound = acceptance.node_bound(model, copy)
     assert (bound and bound.value) == (3350 if known else None)
-    shown = CliRunner().invoke(app, ["node", "show", str(file)]).stdout
+    shown = command("node", "show", file).stdout
     assert ("GiB its peak unknown" in " ".join(shown.split())) == (not known)
 
 
-def test_a_machine_with_one_gpu_has_no_checks_of_several(tmp_path):
+def test_a_machine_with_one_gpu_has_no_checks_of_several(command, tmp_path):
     told = json.loads((ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json").read_text())
     file = tmp_path / "told.json"
     file.write_text(json.dumps(told | {"devices": told["devices"][:1], "links": []}))
     words = ("node", "draft", "one", "--from", str(file), "--output", str(tmp_path))
-    ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 0, ended.output
+    command(*words)
     features = clusters.node(str(tmp_path / "one.yaml"))["features"]
     assert features == ["devices", "peers", "managed_memory"]
 
 
-def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(suite, tmp_path):
+def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(command, suite, tmp_path):
     """Link classes that no file has are no error; what every healthy node reaches is required."""
     told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
     text = tmp_path / "told.json"
     text.write_text(told.read_text().replace('"links": 18', '"links": 4'))
     words = ("node", "draft", "h100", "--from", str(text), "--output", str(tmp_path))
-    assert CliRunner().invoke(app, words).exit_code == 0
+    command(*words)
     suite.variables |= {"FABRICHECK_NODE": str(tmp_path / "h100.yaml"), "FABRICHECK_MPI": "OFF"}
     checks = ROOT / "reframe_checks"
     ended = suite("--system=local:gpu", "--mode=node", "--dry-run", checks=checks)
@@ -194,11 +190,11 @@ def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(suite,
     assert "both_pinned_near_of_single: None %\n" in ended.text
 
 
-def test_equal_machines_share_a_calibration_and_others_have_none(monkeypatch, tmp_path):
+def test_equal_machines_share_a_calibration_and_others_have_none(command, monkeypatch, tmp_path):
     """The record of two H100 is for machines with two H100 on a switch, whatever their names."""
     told = ROOT / "tests" / "outputs" / "inventory" / "h100-x2.json"
     words = ("node", "draft", "h100", "--from", str(told), "--output", str(tmp_path))
-    assert CliRunner().invoke(app, words).exit_code == 0
+    command(*words)
     monkeypatch.setenv("FABRICHECK_NODE", str(tmp_path / "h100.yaml"))
     folder = ROOT / "reference_values"
     file = calibrated.file_of(folder, "local:gpu")
@@ -211,7 +207,7 @@ def test_equal_machines_share_a_calibration_and_others_have_none(monkeypatch, tm
     assert stated.References(folder).record("local:gpu") is None
 
 
-def h100(folder, *ids):
+def h100(command, folder, *ids):
     """Draft a machine with two H100 whose devices have these unique ids; return its node model."""
     told = inventories.kept("h100-x2")
     for device, unique_id in zip(told["devices"], ids, strict=False):
@@ -219,8 +215,7 @@ def h100(folder, *ids):
     file = folder / "told.json"
     file.write_text(json.dumps(told))
     words = ("node", "draft", "h100", "--from", str(file), "--output", str(folder))
-    ended = CliRunner().invoke(app, words)
-    assert ended.exit_code == 0, ended.output
+    command(*words)
     return str(folder / "h100.yaml")
 
 
@@ -237,10 +232,10 @@ RECORDED = ("GPU-41e9a226-97bc-a627-d691-91933f817c8a", "GPU-87ef21f6-3d29-36d8-
     ],
 )
 def test_what_a_shared_host_decides_is_judged_by_a_record_of_the_machine_itself(
-    suite, tmp_path, ids, h2d, two_ways
+    command, suite, tmp_path, ids, h2d, two_ways
 ):
     """The record of two H100 is of two machines; others differ, and share their host."""
-    suite.variables |= {"FABRICHECK_NODE": h100(tmp_path, *ids), "FABRICHECK_MPI": "OFF"}
+    suite.variables |= {"FABRICHECK_NODE": h100(command, tmp_path, *ids), "FABRICHECK_MPI": "OFF"}
     checks = ROOT / "reframe_checks" / "memcpy"
     ended = suite("--system=local:gpu", "-n", "^memcpy_near", "--dry-run", checks=checks)
     assert ended.status == 0, ended
@@ -251,14 +246,14 @@ def test_what_a_shared_host_decides_is_judged_by_a_record_of_the_machine_itself(
         assert f"{metric}: None %\n" in ended.text
 
 
-def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results_folder):
+def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(command, tmp_path, results_folder):
     told = inventories.kept("mi210-x2")
     for device in told["devices"]:
         device |= {"name": "AMD Instinct MI999", "pci_id": "1002:ffff", "pcie": None}
     file = tmp_path / "told.json"
     file.write_text(json.dumps(told))
     words = ("node", "draft", "mine", "--from", str(file), "--output", str(tmp_path))
-    assert CliRunner().invoke(app, words).exit_code == 0
+    command(*words)
     node = load(str(tmp_path / "mine.yaml"))
     ends = {"source.memory": "host-pinned", "destination.memory": "device"}
     where = {"engine": "copy-engine", "role": "single", "experiment": "E2", **ends}
@@ -276,7 +271,7 @@ def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(tmp_path, results
     unknown = "devices.memory_peak_gbs, host_link.peak_gbs"
     said = f"Not judged against a peak of mine that is unknown: {unknown}."
     assert said in verdict.caveats
-    covered = CliRunner().invoke(app, ["results", "coverage", str(results_folder)])
+    covered = command("results", "coverage", results_folder)
     assert said in " ".join(covered.stdout.split()), covered.output
 
 

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core import amounts
 
 
 @pytest.mark.slow
-def test_each_check_of_a_partition_is_a_line_with_what_limits_it():
-    command = ["site", "sets", "--system", "local:sim-mi250x", "--json"]
-    checks = json.loads(CliRunner().invoke(app, command).stdout)["checks"]
+def test_each_check_of_a_partition_is_a_line_with_what_limits_it(command):
+    checks = command("site", "sets", "--system", "local:sim-mi250x", json=True).json["checks"]
     by_name = {check["check"]: check for check in checks}
     numbers = [int(check["experiments"][0][1:]) for check in checks]
     assert numbers == sorted(numbers) and len(by_name) == len(checks) > 40

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
-from fabricheck.cli import app
 from fabricheck.references import listing
 
 HERE = "local:sim-mi250x"
@@ -29,12 +27,6 @@ def three_checks(monkeypatch):
             for name, tags in CHECKS.items()
         ],
     )
-
-
-def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, ["site", "sets", "--system", HERE, *arguments])
-    assert result.exit_code == code, result.output
-    return " ".join(result.output.split())
 
 
 def case(name: str, began: float, ended: float | None, **changes):
@@ -63,14 +55,14 @@ def session(folder, cases, *arguments: str, number: int = 0):
     return report
 
 
-def took(*arguments: str) -> dict[str, list]:
-    found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json", *arguments]).stdout)
+def took(command, *arguments: str) -> dict[str, list]:
+    found = command("site", "sets", *arguments, json=True).json
     return {one["set"]: one["took"] for one in found["sets"] if one["took"]}
 
 
-def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
+def test_before_the_first_session_the_checks_are_there(command, monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
-    said = run()
+    said = command("site", "sets", "--system", HERE).words
     assert "smoke 1 120 s 60 s - - node 2 240 s 180 s - - full 3 360 s - - -" in said
     assert "a E1 stream 1 GiB smoke 0" in said
     assert "b E1 stream 64 KiB to 1 MiB (3) node 0" in said
@@ -78,27 +70,32 @@ def test_before_the_first_session_the_checks_are_there(monkeypatch, tmp_path):
     assert "A simulated node with four AMD MI250X (eight devices); simulated" in said
 
 
-def test_the_checks_and_limits_of_each_set_are_told(monkeypatch, tmp_path):
+def test_the_checks_and_limits_of_each_set_are_told(command, monkeypatch, tmp_path):
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
-    found = json.loads(CliRunner().invoke(app, ["site", "sets", "--json"]).stdout)
+    found = command("site", "sets", json=True).json
     assert [one["checks"] for one in found["sets"]] == [["a"], ["a", "b"], ["a", "b", "c"]]
     assert [one["limits_s"] for one in found["sets"]] == [120, 240, 360]
 
 
-def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(results_folder):
+def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(
+    command, results_folder
+):
     # Jobs one after the other; what ReFrame did between them is not theirs.
     session(results_folder, [case("a", 10, 14.5), case("b", 20, 22)], "--mode=node")
-    assert "node 2 240 s 180 s 6.5 s, 1.5 s simulated run-0, 2026-01-02, 2 ran" in run()
+    assert (
+        "node 2 240 s 180 s 6.5 s, 1.5 s simulated run-0, 2026-01-02, 2 ran"
+        in command("site", "sets", "--system", HERE).words
+    )
 
 
-def test_a_session_that_took_longer_than_its_set_may_is_named(results_folder):
+def test_a_session_that_took_longer_than_its_set_may_is_named(command, results_folder):
     session(results_folder, [case("a", 10, 70.5)], "-t", "smoke")
     sentence = f"The set smoke took 60.5 s on {HERE}; its limit is 60 s on a node."
-    assert f"{sentence} (run-0)" in run()
-    CliRunner().invoke(app, ["verdict"])
+    assert f"{sentence} (run-0)" in command("site", "sets", "--system", HERE).words
+    command("verdict")
     verdict = json.loads((results_folder / "verdicts/run-0/verdict.json").read_text())
     assert sentence in json.dumps(verdict)
-    ((one,),) = took().values()
+    ((one,),) = took(command).values()
     assert one["over"] and one["seconds"] == 60.5
 
 
@@ -117,17 +114,20 @@ SKIPPED = {"result": "skip", "job_submit_time": None, "job_completion_time_unix"
     ],
     ids=["a part", "a queue", "no end", "stopped", "repeated", "all skipped"],
 )
-def test_what_is_no_whole_set_on_one_node_tells_no_time(results_folder, cases, arguments):
+def test_what_is_no_whole_set_on_one_node_tells_no_time(command, results_folder, cases, arguments):
     session(results_folder, cases, *arguments)
-    assert took() == {}
+    assert took(command) == {}
 
 
-def test_a_skipped_check_takes_no_time_and_a_failed_one_does(results_folder):
+def test_a_skipped_check_takes_no_time_and_a_failed_one_does(command, results_folder):
     failed = case("a", 1, 3, result="fail", fail_reason="slow", fail_phase="performance")
     session(results_folder, [failed, case("b", 0, 0, **SKIPPED)], "-t", "node")
-    (one,) = took()["node"]
+    (one,) = took(command)["node"]
     assert (one["seconds"], one["checks"], one["failed"]) == (2, 1, 1)
 
 
-def test_what_can_not_be_read_is_said(tmp_path):
-    assert "there is no such file" in run(str(tmp_path / "run-9.json"), code=4)
+def test_what_can_not_be_read_is_said(command, tmp_path):
+    assert (
+        "there is no such file"
+        in command("site", "sets", "--system", HERE, tmp_path / "run-9.json", code=4).words
+    )

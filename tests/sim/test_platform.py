@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import math
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile
 from fabricheck.node import load
 from fabricheck.node.platform import platform, routes
@@ -404,14 +401,12 @@ def test_a_fitted_number_without_its_record_is_refused(tmp_path):
         load(str(written(tmp_path, no_record)))
 
 
-def test_the_command_prints_the_platform():
+def test_the_command_prints_the_platform(command):
     path = OVERLAYS / "link-0-6-gone.yaml"
-    done = CliRunner().invoke(app, ["node", "platform", "mi250x", "--overlay", str(path)])
-    assert done.exit_code == 0
-    assert json.loads(done.stdout) == platform(load("mi250x", path))
+    done = command("node", "platform", "mi250x", "--overlay", path)
+    assert done.json == platform(load("mi250x", path))
     assert done.stdout == platform_json(load("mi250x", path))
-    refused = CliRunner().invoke(app, ["node", "platform", "mi250"])
-    assert refused.exit_code == 4
+    command("node", "platform", "mi250", code=4)
 
 
 @pytest.mark.parametrize("section", ["links", "host_link"])

@@ -9,9 +9,7 @@ from typing import Any
 
 import pytest
 import yaml
-from typer.testing import CliRunner
 
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidFile, UsageError
 from fabricheck.node import load
 from fabricheck.node.fabric import distance, slingshot_place
@@ -256,9 +254,9 @@ def test_a_resource_without_a_node_is_that_of_every_node(overlaid):
         assert sum(found[name] != gbs for name, gbs in healthy.items()) == count
 
 
-def test_the_command_prints_a_system():
+def test_the_command_prints_a_system(command):
     def export(*arguments):
-        return CliRunner().invoke(app, ["node", "platform", "mi250x", *arguments])
+        return command("node", "platform", "mi250x", *arguments)
 
     overlay = OVERLAYS / "nic-gone.yaml"
     done = export("--nodes", "3", "--overlay", str(overlay))

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-import json
-
 import pytest
 from site_trees import NODE, USABLE, Tree, environment_of, said, target
-from typer.testing import CliRunner
 
 import inventories
 import site_files
 from fabricheck import __version__
-from fabricheck.cli import app
 from fabricheck.core.errors import UsageError
 from fabricheck.node import load, node_directory
 from fabricheck.rfm import host
@@ -146,7 +142,7 @@ def test_a_site_that_is_not_known():
     assert [environment["name"] for environment in one.environments] == ["sim"]
 
 
-def test_how_the_command_ends(tmp_path, monkeypatch):
+def test_how_the_command_ends(command, tmp_path, monkeypatch):
     tree = Tree(tmp_path)
     names = [name for name in clusters.PROGRAMS if name not in clusters.RANK_PROGRAMS]
     for name in names:
@@ -155,22 +151,20 @@ def test_how_the_command_ends(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tree.bin))
     monkeypatch.setenv("FABRICHECK_MPI", "OFF")
     monkeypatch.setenv("FABRICHECK_HOST_PROGRAMS", str(tmp_path / "programs"))
-    good = CliRunner().invoke(app, ["site", "check", "local:host"])
-    assert good.exit_code == 0, good.output
+    good = command("site", "check", "local:host")
     assert f"local:host: {len(names) + 3} ok, 0 missing, 0 not seen." in good.output
-    stray = CliRunner().invoke(app, ["site", "check", "local:host"], env={"SLURM_JOB_ID": "1"})
+    stray = command("site", "check", "local:host", env={"SLURM_JOB_ID": "1"})
     head = stray.output.splitlines()[0]
     assert head.endswith("a compute node (because SLURM_JOB_ID is set; --login overrides this)")
     (tmp_path / "programs" / "stream").unlink()
-    bad = CliRunner().invoke(app, ["site", "check", "local:host", "--json", "--login"])
-    assert bad.exit_code == 3
-    answer = json.loads(bad.output)
+    bad = command("site", "check", "local:host", "--login", json=True, code=3)
+    answer = bad.json
     assert (answer["kind"], answer["because"]) == ("login", "as --login states")
     statuses = [one["status"] for one in answer["partitions"]["local:host"]]
     assert statuses == ["ok", "ok", "missing", *["ok"] * (len(names) - 1)]
 
 
-def test_programs_of_another_folder_need_no_spack(tmp_path, monkeypatch):
+def test_programs_of_another_folder_need_no_spack(command, tmp_path, monkeypatch):
     tree = Tree(tmp_path)
     folder = tmp_path / "programs"
     for name in clusters.PROGRAMS:
@@ -184,14 +178,12 @@ def test_programs_of_another_folder_need_no_spack(tmp_path, monkeypatch):
     monkeypatch.setenv("FABRICHECK_ROCM_PROGRAMS", str(folder))
     monkeypatch.setenv("FABRICHECK_RCCL_TESTS", str(folder))
     monkeypatch.setenv("FABRICHECK_ROCM_OSU", str(folder / "osu"))
-    ended = CliRunner().invoke(app, ["site", "check", "local:gpu", "--login"])
-    assert ended.exit_code == 0, ended.output
+    ended = command("site", "check", "local:gpu", "--login")
     assert "Spack" not in ended.output
     # Those of the view need it.
     view = clusters.view("local-rocm") / "bin"
     monkeypatch.setenv("FABRICHECK_ROCM_PROGRAMS", str(view))
-    ended = CliRunner().invoke(app, ["site", "check", "local:gpu", "--login"])
-    assert ended.exit_code == 3
+    ended = command("site", "check", "local:gpu", "--login", code=3)
     assert "Spack is not on the PATH" in ended.output
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import locks
-from fabricheck.cli import app
 from fabricheck.core import checkout
 from fabricheck.site import clusters, software
 
@@ -95,7 +93,7 @@ def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view)
     assert "the lock has no fabricheck, so it does not state" in software.describe(used(view))[0][0]
 
 
-def test_results_show_says_it_of_its_own_session_only(view, results_folder):
+def test_results_show_says_it_of_its_own_session_only(command, view, results_folder):
     factories.session(results_folder, [factories.case()])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     software.write(results_folder / "output", [used(view)])
@@ -106,10 +104,10 @@ def test_results_show_says_it_of_its_own_session_only(view, results_folder):
 
     def shown(written):
         file.write_text(json.dumps({**kept, "written": written}))
-        return CliRunner().invoke(app, ["results", "show"]).output
+        return command("results", "show", code=3).output
 
     assert "Micro-Benchmarks are from the Spack environment" in shown(start + 0.5)
     assert "Spack environment" not in shown(start - 60)
     file.write_text("{")
-    output = CliRunner().invoke(app, ["results", "show"]).output
+    output = command("results", "show", code=3).output
     assert "this is not a record of a session's software" in " ".join(output.split())

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import pytest
-from typer.testing import CliRunner
 
 import inventories
 import topology_texts as texts
-from fabricheck.cli import app
 from fabricheck.node import load
 from fabricheck.results import document
 from fabricheck.tools.topology.recording import record
 
 
-def run(*arguments: str, code: int = 0) -> str:
-    result = CliRunner().invoke(app, list(arguments))
-    assert result.exit_code == code, result.output
+def run(command, *arguments: str, code: int = 0) -> str:
+    result = command(*arguments, code=code)
     return result.stdout if code in (0, 8) else result.stderr
 
 
@@ -27,8 +24,8 @@ def machine(tmp_path):
     return ["--from", str(file)]
 
 
-def test_show():
-    text = run("node", "show", "h200", "--devices", "2")
+def test_show(command):
+    text = run(command, "node", "show", "h200", "--devices", "2")
     assert text.startswith("h200 (2 of 8 devices): Eight NVIDIA H200 on NVSwitch\n")
     assert "\nDevices: 2 x NVIDIA H200 (sm_90)\n" in text
     assert "  0: cores 0-31, memory peak unknown, devices 0, 1\n" in text
@@ -36,12 +33,14 @@ def test_show():
     assert "  parts: measured, host, " in text
 
 
-def test_compare(machine):
-    said = run("node", "compare", "h200", "--devices", "2", *machine)
+def test_compare(command, machine):
+    said = run(command, "node", "compare", "h200", "--devices", "2", *machine)
     assert "agrees with h200 (2 of 8 devices) (devices, links, NUMA domains, cores)." in said
-    said = run("node", "compare", "h200", "--devices", "4", *machine, code=8)
+    said = run(command, "node", "compare", "h200", "--devices", "4", *machine, code=8)
     assert said.startswith("The node has 4 nvidia devices in h200 (4 of 8 devices), 2 nvidia ")
-    assert "8 nvidia devices in h200, 2 nvidia" in run("node", "compare", "h200", *machine, code=8)
+    assert "8 nvidia devices in h200, 2 nvidia" in run(
+        command, "node", "compare", "h200", *machine, code=8
+    )
 
 
 @pytest.fixture
@@ -68,20 +67,22 @@ def test_record(tmp_path, programs, last_core):
     assert found["complete"]
 
 
-def test_record_by_the_command(tmp_path, programs):
+def test_record_by_the_command(command, tmp_path, programs):
     output = tmp_path / "result.json"
     asked = ["h200", "--devices", "2", "--runtime", "cuda", "--output", str(output),
              "--programs", str(programs())]  # fmt: skip
-    run("node", "record", *asked)
+    run(command, "node", "record", *asked)
     assert document.load(output)["options"]["devices"] == 2
     asked[2] = "9"
-    assert "h200 has 8 devices, and 9 were requested." in run("node", "record", *asked, code=2)
+    assert "h200 has 8 devices, and 9 were requested." in run(
+        command, "node", "record", *asked, code=2
+    )
     assert document.load(output)["outcome"]["status"] == "usage"
 
 
-def test_best_gpus():
-    assert run("node", "best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
-    said = run("node", "best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
+def test_best_gpus(command):
+    assert run(command, "node", "best-gpus", "-k", "2", "h200", "--devices", "4") == "0,1\n"
+    said = run(command, "node", "best-gpus", "-k", "5", "h200", "--devices", "4", code=2)
     assert "h200 (4 of 8 devices) has 4 devices; 5 cannot be chosen from them." in said
 
 
@@ -93,5 +94,5 @@ def test_best_gpus():
         (["node", "best-gpus", "-k", "1", "--devices", "2"], "--devices requires a node model."),
     ],
 )
-def test_what_is_refused(arguments, sentence):
-    assert sentence in run(*arguments, code=2)
+def test_what_is_refused(command, arguments, sentence):
+    assert sentence in run(command, *arguments, code=2)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import inventories
-from fabricheck.cli import app
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.node import load, node_directory
 from fabricheck.node.platform import platform
@@ -23,10 +21,6 @@ OVERLAYS = node_directory() / "overlays"
 SIM = Path(__file__).parents[2] / "build" / "sim" / "bin"
 
 
-def run(*arguments: str):
-    return CliRunner().invoke(app, ["node", "record", *arguments])
-
-
 def lost_of(document):
     return differences_of(document, lost=True)
 
@@ -39,7 +33,7 @@ def recorded(folder, told, model="mi250x", *, code=0, says="", **settings):
 
 
 @pytest.fixture
-def simulated(tmp_path, monkeypatch):
+def simulated(command, tmp_path, monkeypatch):
     """Record the simulated mi250x, whose `inventory` is the real one."""
 
     def simulated(model="mi250x", overlay=None):
@@ -47,8 +41,7 @@ def simulated(tmp_path, monkeypatch):
         (tmp_path / "node.json").write_text(platform_json(node))
         monkeypatch.setenv("FABRICHECK_SIMULATED_NODE", str(tmp_path / "node.json"))
         arguments = ("--runtime", "sim", "--programs", str(SIM))
-        result = run(model, *arguments, "--output", str(tmp_path / "result.json"))
-        assert result.exit_code == 0, result.output
+        result = command("node", "record", model, *arguments, "--output", tmp_path / "result.json")
         return result.stdout.splitlines(), document.load(tmp_path / "result.json")
 
     return simulated
@@ -499,26 +492,25 @@ def test_no_balancing_is_no_setting_to_speak_of():
     assert "numa_balancing is 2" in (numa_balancing(host | {"numa_balancing": 2}) or "")
 
 
-def test_a_failed_run_leaves_a_document(tmp_path):
+def test_a_failed_run_leaves_a_document(command, tmp_path):
     output = tmp_path / "result.json"
     asked = ("--runtime", "rocm", "--programs", str(tmp_path), "--output", str(output))
-    result = run("mi250x", *asked)
+    result = command("node", "record", "mi250x", *asked, code=10)
     said = f"{tmp_path}/inventory cannot be run (No such file or directory)."
     assert result.exit_code == 10 and result.stderr == f"fabricheck: {said}\n"
     found = document.load(output)
     assert found["outcome"] == {"exit_code": 10, "status": "tool", "message": said}
     assert differences_of(found) is None
-    assert run("nothing", *asked).exit_code == 3
+    command("node", "record", "nothing", *asked, code=3)
 
 
-def test_drivers_that_hang_end_at_the_time_limit(tmp_path, monkeypatch):
+def test_drivers_that_hang_end_at_the_time_limit(command, tmp_path, monkeypatch):
     monkeypatch.setattr("fabricheck.tools.topology.inventory._GRACE_S", 0)
     (tmp_path / "inventory").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
     (tmp_path / "inventory").chmod(0o755)
     output = tmp_path / "result.json"
     asked = ("--runtime", "rocm", "--programs", str(tmp_path), "--output", str(output))
-    result = run("mi250x", *asked, "--time-limit", "0.1")
-    assert result.exit_code == 6
+    result = command("node", "record", "mi250x", *asked, "--time-limit", "0.1", code=6)
     assert result.stderr == "fabricheck: The node's drivers did not answer within 0.1 s.\n"
     assert document.load(output)["outcome"]["status"] == "time-limit"
 

@@ -4,11 +4,9 @@ import typing
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.core import checkout
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.verdict.rules import RULES
@@ -92,11 +90,11 @@ def test_checks_that_options_left_out(tmp_path, options, ran, left_out):
 
 
 def test_a_check_that_was_run_again_beside_its_set_leaves_nothing_out(tmp_path):
-    for name, command, ran in (
+    for name, line, ran in (
         ("set", "reframe -r --mode=smoke", ("stream_local", "p2p_engine")),
         ("again", "reframe -r -n p2p_engine", ("p2p_engine",)),
     ):
-        judged(tmp_path / name, *ran, command=command)
+        judged(tmp_path / name, *ran, command=line)
     assert made.judge(tmp_path / "set", tmp_path / "again")["node1"].status == "PASS"
     assert made.judge(tmp_path / "again")["node1"].status == "INCOMPLETE"
 
@@ -128,11 +126,11 @@ def test_a_limit_that_a_link_at_half_its_width_reaches(tmp_path, lower, upper, u
     assert made.rules(found) == ({"wide-limits"} if wide else set())
 
 
-def test_the_rule_by_which_a_site_accepts_it_is_on_the_screen(results_folder):
+def test_the_rule_by_which_a_site_accepts_it_is_on_the_screen(command, results_folder):
     made.write(results_folder, [(made.good(), factories.document())])
     facts = {"without-mpi": ["FABRICHECK_MPI=OFF"]}
     factories.recorded_checks(results_folder / "output", made.WHERE, facts, **CHECKS)
-    done = CliRunner().invoke(app, ["verdict"])
+    done = command("verdict", code=13)
     assert "  INCOMPLETE (without-mpi): FABRICHECK_MPI=OFF left out checks of" in done.output
 
 

@@ -1,24 +1,18 @@
 """`fabricheck diagnose`: its text, its JSON, and what --measure runs or refuses."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app, diagnose
+from fabricheck.cli import diagnose
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
-
-
-def run(*arguments):
-    return CliRunner().invoke(app, ["diagnose", *map(str, arguments)])
 
 
 @pytest.fixture
@@ -38,9 +32,8 @@ def write(folder, overlay):
     return results
 
 
-def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(session):
-    said = run(session)
-    assert said.exit_code == 0
+def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(command, session):
+    said = command("diagnose", session)
     for words in (
         "HBM of device 3, compute units of device 3 or device 3 is down by 25 %: "
         "this explains the missed limit.",
@@ -51,19 +44,19 @@ def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(session
 
 
 def test_a_terminal_shows_what_it_is_doing_and_a_pipe_does_not(session):
-    command = [Path(sys.executable).with_name("fabricheck"), "diagnose", session]
-    piped = subprocess.run(command, capture_output=True, text=True)
+    line = [Path(sys.executable).with_name("fabricheck"), "diagnose", session]
+    piped = subprocess.run(line, capture_output=True, text=True)
     assert (piped.returncode, piped.stderr) == (0, "")
     master, slave = os.openpty()
-    shown = subprocess.run(command, stdout=subprocess.PIPE, stderr=slave, text=True)
+    shown = subprocess.run(line, stdout=subprocess.PIPE, stderr=slave, text=True)
     os.close(slave)
     assert shown.stdout == piped.stdout
     assert os.read(master, 1 << 12).startswith(b"judging ")
     os.close(master)
 
 
-def test_json_has_all_of_it(session):
-    (node,) = json.loads(run(session, "--json").output)
+def test_json_has_all_of_it(command, session):
+    (node,) = command("diagnose", session, json=True).json
     assert node["status"] == "PERF-FAIL" and node["sentence"].startswith("HBM of device 3")
     equals = node["diagnosis"]["degraded"][0]["equals"]
     assert [(one["kind"], one["ids"]) for one in equals] == [
@@ -72,34 +65,35 @@ def test_json_has_all_of_it(session):
     ]
 
 
-def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(tmp_path):
+def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(command, tmp_path):
     results = made.write(tmp_path, [(made.good(), factories.document())])
-    assert "No limit was missed: there is nothing to explain." in run(results).output
+    assert (
+        "No limit was missed: there is nothing to explain." in command("diagnose", results).output
+    )
 
 
 @pytest.mark.parametrize(("left", "code"), [(True, 0), (False, NotFoundError.exit_code)])
 def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(
-    session, tmp_path, monkeypatch, left, code
+    command, session, tmp_path, monkeypatch, left, code
 ):
     """Where ReFrame leaves no session, nothing new is diagnosed."""
     started, read, original = [], [], diagnose.reading.read
     second = write(tmp_path / "second", overlay=None)
-    monkeypatch.setattr(subprocess, "run", lambda command, env, **_: started.append((command, env)))
+    monkeypatch.setattr(subprocess, "run", lambda line, env, **_: started.append((line, env)))
 
     def both(names):
         read.append(list(names))
         return original([str(session), *([str(second)] if left and len(read) > 1 else [])])
 
     monkeypatch.setattr(diagnose.reading, "read", both)
-    assert run(session, "--measure").exit_code == code
-    ((command, variables),) = started
-    assert command[0].endswith("reframe") and "^p2p_kernel$" in command
+    command("diagnose", session, "--measure", code=code)
+    ((line, variables),) = started
+    assert line[0].endswith("reframe") and "^p2p_kernel$" in line
     # The new session by its own name: another one may have begun last.
     assert read == [[str(session)], [str(session), variables["FABRICHECK_SESSION"]]]
 
 
-def test_measure_refuses_what_an_overlay_changed(tmp_path):
+def test_measure_refuses_what_an_overlay_changed(command, tmp_path):
     results = write(tmp_path, {"name": "slow", "content": {}})
-    said = run(results, "--measure")
-    assert said.exit_code == UsageError.exit_code
+    said = command("diagnose", results, "--measure", code=UsageError.exit_code)
     assert "run reframe" in said.stderr and "(-S overlay=FILE)" in said.stderr

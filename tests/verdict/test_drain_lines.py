@@ -8,10 +8,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import verdict_sessions as made
-from fabricheck.cli import app
 
 PAGE = Path(__file__).parents[2] / "docs" / "result.md"
 
@@ -34,35 +32,37 @@ def sessions(tmp_path):
     return [str(tmp_path / "0"), str(tmp_path / "1")]
 
 
-def run(*arguments):
-    result = CliRunner().invoke(app, ["verdict", *arguments])
-    assert result.exit_code == 12 and result.stderr == ""
+def run(command, *arguments):
+    result = command("verdict", *arguments, code=12)
+    assert result.stderr == ""
     return result.stdout
 
 
-def test_only_live_lines_are_printed(sessions):
-    (line,) = run(*sessions, "--drain-lines").splitlines()
+def test_only_live_lines_are_printed(command, sessions):
+    (line,) = run(command, *sessions, "--drain-lines").splitlines()
     assert line.startswith("scontrol update NodeName=node1 State=DRAIN Reason=")
-    said = run(*sessions).splitlines()
+    said = run(command, *sessions).splitlines()
     assert [each for each in said if each.startswith("scontrol ")] == [line]
     assert any(each.startswith("# ") and "NodeName=node2" in each for each in said)
 
 
-def test_commands_are_lists_of_arguments(sessions):
-    commands = json.loads(run(*sessions, "--drain-lines", "--json"))
-    (line,) = run(*sessions, "--drain-lines").splitlines()
+def test_commands_are_lists_of_arguments(command, sessions):
+    commands = json.loads(run(command, *sessions, "--drain-lines", "--json"))
+    (line,) = run(command, *sessions, "--drain-lines").splitlines()
     assert commands == [shlex.split(line)]
-    drains = {row["node"]: row["drain"] for row in json.loads(run(*sessions, "--json"))["nodes"]}
+    drains = {
+        row["node"]: row["drain"] for row in json.loads(run(command, *sessions, "--json"))["nodes"]
+    }
     assert drains["node1"]["arguments"] == commands[0]
     assert not drains["node2"]["live"] and drains["node2"]["arguments"] == []
 
 
-def test_no_node_to_drain_prints_nothing(tmp_path):
+def test_no_node_to_drain_prints_nothing(command, tmp_path):
     results = made.write(tmp_path, [(made.good(), made.sound()[1])])
-    result = CliRunner().invoke(app, ["verdict", str(results), "--drain-lines"])
+    result = command("verdict", results, "--drain-lines")
     assert (result.exit_code, result.stdout) == (0, "")
-    result = CliRunner().invoke(app, ["verdict", str(results), "--drain-lines", "--json"])
-    assert (result.exit_code, json.loads(result.stdout)) == (0, [])
+    result = command("verdict", results, "--drain-lines", json=True)
+    assert (result.exit_code, result.json) == (0, [])
 
 
 def test_the_documented_way_runs_the_commands_without_a_shell(tmp_path):

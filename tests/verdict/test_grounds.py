@@ -1,11 +1,9 @@
 """What an acceptance rests on: judged values of the GPUs that a node has or should have."""
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.report import contents
 from fabricheck.results import reading
 
@@ -102,7 +100,7 @@ def test_a_host_without_gpus_passes_and_is_not_accepted(tmp_path, granted):
     assert "No GPU was measured, so a PASS accepts no node." in found.caveats
 
 
-def test_a_demonstration_says_first_that_it_accepts_nothing(results_folder):
+def test_a_demonstration_says_first_that_it_accepts_nothing(command, results_folder):
     """The memory of this machine and a simulated node, as `make run` measures without GPUs."""
     cases = [
         (made.good("stream_local", None, system="local", partition="sim-mi250x"),
@@ -110,8 +108,8 @@ def test_a_demonstration_says_first_that_it_accepts_nothing(results_folder):
         (made.good("stream_host", None, system="local", partition="host"), factories.document()),
     ]  # fmt: skip
     made.write(results_folder, cases)
-    for command in ("summary", "verdict"):
-        done = CliRunner().invoke(app, [command])
+    for line in ("summary", "verdict"):
+        done = command(line)
         lines = done.output.splitlines()
         assert (done.exit_code, lines[0]) == (
             0,
@@ -129,20 +127,20 @@ def test_the_badge_is_green_only_where_a_node_is_accepted(results_folder, docume
     assert contents.page_contents(reading.read()).badge == badge
 
 
-def test_a_machine_stands_above_a_simulated_node_that_failed(results_folder):
+def test_a_machine_stands_above_a_simulated_node_that_failed(command, results_folder):
     model = {"system": "a", "partition": "model"}
     slow = made.good("slow", None, **model) | made.missed()
     cases = [(slow, factories.simulated_document()), (made.good() | made.kept_on_gpus(), gpus())]
     made.write(results_folder, cases)
-    for command in ("summary", "verdict"):
-        text = CliRunner().invoke(app, [command]).output
+    for line in ("summary", "verdict"):
+        text = command(line, code=None).output
         assert text.index(" measured") < text.index(" simulated"), text
     found = contents.page_contents(reading.read())
     assert [part.observed.simulated for part in found.parts] == [False, True]
 
 
-def test_one_node_with_gpus_is_no_demonstration(results_folder):
+def test_one_node_with_gpus_is_no_demonstration(command, results_folder):
     made.write(results_folder, [(made.good() | made.kept_on_gpus(), gpus())])
-    done = CliRunner().invoke(app, ["summary"])
+    done = command("summary")
     assert done.output.startswith("Summary of ")
     assert "Accept node1: nothing failed." in done.output

@@ -1,11 +1,9 @@
 """What a log says of devices after a program ended badly: who is told what, and who is drained."""
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 
 NETIR = "NVRM: Xid (PCI:0000:41:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)"
 
@@ -50,17 +48,18 @@ def test_an_uncorrected_counter_stays_evidence_beside_a_contained_error(tmp_path
     assert (found.status, made.rules(found)) == ("HW-FAIL", {"memory-errors", "log-line", "ended"})
 
 
-def test_a_line_of_unknown_meaning_is_quoted_in_verdict_results_and_page(tmp_path, monkeypatch):
+def test_a_line_of_unknown_meaning_is_quoted_in_verdict_results_and_page(
+    command, tmp_path, monkeypatch
+):
     results = tmp_path / "results"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
     made.write(results, [aborted("amdgpu 0000:41:00.0: <b>new words</b>", "none-of-today")])
-    run = CliRunner().invoke
     # Status 4: the document is that of an unfinished run.
-    assert run(app, ["report", "--output", str(tmp_path / "page")]).exit_code == 4
+    command("report", "--output", tmp_path / "page", code=4)
     page = tmp_path / "page" / "index.html"
     shown = [
-        run(app, ["verdict"]).stdout,
-        run(app, ["results", "show"]).stdout,
+        command("verdict", code=None).stdout,
+        command("results", "show", code=None).stdout,
         page.read_text().replace("&lt;", "<").replace("&gt;", ">").replace("&#34;", '"'),
     ]
     for text in shown:

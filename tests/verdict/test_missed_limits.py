@@ -8,9 +8,6 @@ import sys
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
-
-from fabricheck import cli
 
 sys.path.append(str(Path(__file__).resolve().parents[1] / "snapshots"))
 import snapshot_sessions
@@ -57,9 +54,9 @@ def session(request, tmp_path_factory):
         yield request.param
 
 
-def said(*words: str) -> str:
+def said(command, *words: str) -> str:
     # Broken lines and escapes of Markdown take nothing from a sentence.
-    return re.sub(r"\s+", " ", CliRunner().invoke(cli.app, words).stdout)
+    return re.sub(r"\s+", " ", command(*words, code=None).stdout)
 
 
 def counted(text: str) -> set[str]:
@@ -75,39 +72,43 @@ def in_words(diagnosis) -> str:
     )
 
 
-def judged():
+def judged(command):
     """Return the nodes of the verdict."""
-    return json.loads(CliRunner().invoke(cli.app, ["verdict", "results", "--json"]).stdout)["nodes"]
+    return command("verdict", "results", json=True, code=12).json["nodes"]
 
 
-def page():
-    said("report", "results")
+def page(command):
+    said(command, "report", "results")
     pages = list(Path("results/reports-html").rglob("index.html"))
     assert pages
     return "".join(map(Path.read_text, pages))
 
 
-def test_every_text_of_a_session_counts_its_missed_limits_alike(session):
+def test_every_text_of_a_session_counts_its_missed_limits_alike(command, session):
     told = [
-        one["diagnosis"] for one in judged() if one["diagnosis"] and one["diagnosis"]["degraded"]
+        one["diagnosis"]
+        for one in judged(command)
+        if one["diagnosis"] and one["diagnosis"]["degraded"]
     ]
     expected = set(map(in_words, told))
     assert expected or session is not made_slow
     of_verdict = {in_words(one) for one in told if one["node_model"]}
-    assert counted(said("verdict", "results")) == of_verdict
-    assert counted(said("diagnose", "results")) == expected
-    assert counted(said("summary", "results")) == expected
-    assert counted(page()) == expected
+    assert counted(said(command, "verdict", "results")) == of_verdict
+    assert counted(said(command, "diagnose", "results")) == expected
+    assert counted(said(command, "summary", "results")) == expected
+    assert counted(page(command)) == expected
 
 
 @pytest.mark.parametrize("session", [made_slow], indirect=True)
-def test_all_missed_metrics_of_a_check_are_counted(session):
+def test_all_missed_metrics_of_a_check_are_counted(command, session):
     """A verdict lists few of many reasons, and says how many more there are."""
-    (node,) = judged()
-    kept, limited = re.search(r"(\d+) of (\d+) metrics within", said("summary", "results")).groups()
+    (node,) = judged(command)
+    kept, limited = re.search(
+        r"(\d+) of (\d+) metrics within", said(command, "summary", "results")
+    ).groups()
     missed = int(limited) - int(kept)
     assert node["diagnosis"]["misses"] == missed > 40
     reasons = [one for one in node["reasons"] if one["check"]]
     assert len(reasons) < sum(one["stands_for"] for one in reasons) == missed
-    found = re.findall(r"[Aa]nd (\d+) more(?: of this check|</a>)", page())
+    found = re.findall(r"[Aa]nd (\d+) more(?: of this check|</a>)", page(command))
     assert sum(map(int, found)) == missed - len(MADE_SLOW)

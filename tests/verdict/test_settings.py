@@ -13,12 +13,10 @@ from datetime import datetime
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import inventories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.judge.verdict.caveats import result_caveats
 from fabricheck.node import load as load_node
 from fabricheck.node.system import platform_json
@@ -35,12 +33,12 @@ BOTH = (*COPIES, "--memory", "pinned", "--operations", "h2d,both")
 _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_", "CUDA_", "AMD_", "ROC_", "SLURM", "MPICH_")
 
 
-def run(folder: Path, command: list[str | Path], **variables: str):
+def run(folder: Path, line: list[str | Path], **variables: str):
     """Run a command that writes result.json; return its exit code and the document."""
     kept = {k: v for k, v in os.environ.items() if not k.startswith(_VARIABLES)}
     output = folder / "result.json"
     done = subprocess.run(
-        [*map(str, command), "--output", str(output)],
+        [*map(str, line), "--output", str(output)],
         env=kept | {"FABRICHECK_HOST_DEVICES": "2"} | variables,
         capture_output=True,
         text=True,
@@ -70,8 +68,8 @@ def simulated(tmp_path):
             start = ["smpirun", "-np", str(len(hosts)), "-hostfile", tmp_path / "hosts",
                      "-platform", programs / "libfabricheck_node.so",
                      "--log=root.thresh:error"]  # fmt: skip
-        command = [*start, programs / program, *arguments]
-        return run(tmp_path, command, FABRICHECK_SIMULATED_NODE=str(node), **variables)
+        line = [*start, programs / program, *arguments]
+        return run(tmp_path, line, FABRICHECK_SIMULATED_NODE=str(node), **variables)
 
     return simulated
 
@@ -123,7 +121,7 @@ def measured(name: str, value: str, of_series, runtime: str):
     )  # fmt: skip
 
 
-def judged(folder: Path, found, changes: dict | None = None, where: str = made.WHERE):
+def judged(command, folder: Path, found, changes: dict | None = None, where: str = made.WHERE):
     """Judge a node by one document; of a check that failed as `changes` says."""
     code = found["outcome"]["exit_code"]
     system, partition = where.split(":")
@@ -133,28 +131,28 @@ def judged(folder: Path, found, changes: dict | None = None, where: str = made.W
     results = made.write(folder / "judged", [(case, found)],
                          command="reframe -n stream_local", start=began)  # fmt: skip
     (verdict,) = made.judge(results).values()
-    told = CliRunner().invoke(app, ["verdict", str(results), "--output", str(folder / "verdict")])
+    told = command("verdict", results, "--output", folder / "verdict", code=None)
     return verdict, told.stdout
 
 
-def incomplete_by_setting(folder: Path, found, *words: str, **more) -> None:
+def incomplete_by_setting(command, folder: Path, found, *words: str, **more) -> None:
     """Assert what has to be made of a run that a setting prevents."""
-    verdict, told = judged(folder, found, **more)
+    verdict, told = judged(command, folder, found, **more)
     assert (verdict.status, made.rules(verdict)) == ("INCOMPLETE", {"setting"})
     for word in words:
         assert word in verdict.reasons[0].sentence
     assert "scontrol" not in told and "INCOMPLETE" in told
 
 
-def test_launches_that_block(tmp_path):
+def test_launches_that_block(command, tmp_path):
     code, found = host(tmp_path, "memcpy", *BOTH, HIP_LAUNCH_BLOCKING="1")
     assert code == 8
     # At once, and not after the gate's patience of 20 s; nor after what is measured without one.
     assert found["duration_s"] < 10 and not found["series"]
-    incomplete_by_setting(tmp_path, found, "HIP_LAUNCH_BLOCKING is 1: ")
+    incomplete_by_setting(command, tmp_path, found, "HIP_LAUNCH_BLOCKING is 1: ")
 
 
-def test_what_needs_no_gate_is_measured_where_launches_block(tmp_path):
+def test_what_needs_no_gate_is_measured_where_launches_block(command, tmp_path):
     alone = (*COPIES, "--memory", "pinned", "--operations", "h2d")
     code, found = host(tmp_path, "memcpy", *alone, HIP_LAUNCH_BLOCKING="1")
     assert code == 0
@@ -162,7 +160,9 @@ def test_what_needs_no_gate_is_measured_where_launches_block(tmp_path):
     # By hand it is a note; a check that did not ask for it fails.
     (said,) = settings.disturbing(found, {}, [])
     failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
-    incomplete_by_setting(tmp_path, found, "HIP_LAUNCH_BLOCKING is 1 on node", changes=failed)
+    incomplete_by_setting(
+        command, tmp_path, found, "HIP_LAUNCH_BLOCKING is 1 on node", changes=failed
+    )
 
 
 def test_a_full_queue_of_copies_by_kernels_is_not_filled(tmp_path):
@@ -176,7 +176,7 @@ def test_a_full_queue_of_copies_by_kernels_is_not_filled(tmp_path):
     assert max(gated) == 16
 
 
-def test_pages_that_numa_balancing_moved(tmp_path):
+def test_pages_that_numa_balancing_moved(command, tmp_path):
     library, file = tmp_path / "moved_pages.so", tmp_path / "numa_balancing"
     source = Path(__file__).with_name("moved_pages.c")
     subprocess.run(["cc", "-shared", "-fPIC", "-o", library, source, "-ldl"], check=True)
@@ -189,7 +189,7 @@ def test_pages_that_numa_balancing_moved(tmp_path):
         assert "its pages are on domain" in found["outcome"]["message"]
     assert found["host"]["numa_balancing"] == 1
     switch = "switch it off (sysctl kernel.numa_balancing=0)"
-    incomplete_by_setting(tmp_path, found, "numa_balancing is 1", switch)
+    incomplete_by_setting(command, tmp_path, found, "numa_balancing is 1", switch)
 
 
 def test_numa_balancing_is_told_beside_a_pass(tmp_path):
@@ -212,10 +212,12 @@ def topology_with_balancing(folder, **settings):
     return record("mi250-two-sockets", "rocm", programs, folder / "result.json", **settings)
 
 
-def test_numa_balancing_is_no_fault_of_the_topology(tmp_path):
+def test_numa_balancing_is_no_fault_of_the_topology(command, tmp_path):
     found = topology_with_balancing(tmp_path)
     assert found["outcome"]["exit_code"] == 8, found["outcome"]
-    incomplete_by_setting(tmp_path, found, "numa_balancing is 1", "kernel.numa_balancing=0")
+    incomplete_by_setting(
+        command, tmp_path, found, "numa_balancing is 1", "kernel.numa_balancing=0"
+    )
 
 
 def test_numa_balancing_that_the_site_makes_a_note_is_a_caveat(tmp_path):
@@ -229,7 +231,7 @@ def test_numa_balancing_that_the_site_makes_a_note_is_a_caveat(tmp_path):
     assert any("has NUMA balancing on" in one for one in verdict.caveats)
 
 
-def test_engines_that_the_environment_switches_off(tmp_path, simulated):
+def test_engines_that_the_environment_switches_off(command, tmp_path, simulated):
     copies = ("--devices", "0", "--memory", "pinned", "--operations", "h2d")
     code, found = simulated("memcpy", *copies, HSA_ENABLE_SDMA="0", HSA_ENABLE_PEER_SDMA="0")
     assert code == 0
@@ -239,7 +241,7 @@ def test_engines_that_the_environment_switches_off(tmp_path, simulated):
     assert not list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "0"}, asked)), "it is meant"
     assert list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "1"}, asked)), "somebody undid it"
     failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
-    incomplete_by_setting(tmp_path, found, "HSA_ENABLE_SDMA is 0", changes=failed)
+    incomplete_by_setting(command, tmp_path, found, "HSA_ENABLE_SDMA is 0", changes=failed)
 
 
 @pytest.mark.parametrize(
@@ -258,14 +260,14 @@ def test_engines_between_peers_concern_who_asks_for_them(simulated, asked, conce
     assert bool(list(settings.disturbing(found, {}, [asked]))) == concerned
 
 
-def test_an_mpi_that_was_not_told_to_take_buffers_of_devices(tmp_path, simulated):
+def test_an_mpi_that_was_not_told_to_take_buffers_of_devices(command, tmp_path, simulated):
     ranks = ("device0", "device1", "device2")
     slow = {"FABRICHECK_SIM_MESSAGE_GBS": "0.05", "MPICH_GPU_SUPPORT_ENABLED": "0"}
     code, found = simulated("mpi", "--sizes", "1GiB", hosts=ranks, **slow)
     assert code == 8
     assert found["simulated_s"] < 0.5, "a message of 1 GiB takes 20 s"
     words = ("at 0.050 GB/s", "MPICH_GPU_SUPPORT_ENABLED is 0", "GTL", "UCX_TLS is not set")
-    incomplete_by_setting(tmp_path, found, *words)
+    incomplete_by_setting(command, tmp_path, found, *words)
     # On buffers of the host it has nothing to be told.
     code, found = simulated("mpi", "--sizes", "64KiB", hosts=("domain0", "domain1"), **slow)
     assert code == 0
@@ -278,24 +280,24 @@ def test_a_rate_is_known_to_be_too_low_within_seconds(simulated, rate):
     assert code == 8 and found["simulated_s"] < 1
 
 
-def test_devices_that_a_variable_hides(tmp_path, simulated):
+def test_devices_that_a_variable_hides(command, tmp_path, simulated):
     pairs = ("--pairs", "0-5", "--operations", "engine")
     code, found = simulated("p2p", *pairs, ROCR_VISIBLE_DEVICES="0,1")
     assert code == 8
-    incomplete_by_setting(tmp_path, found, "ROCR_VISIBLE_DEVICES is 0,1")
+    incomplete_by_setting(command, tmp_path, found, "ROCR_VISIBLE_DEVICES is 0,1")
     hosts = ("device0", "device1")
     code, found = simulated("mpi", "--map", "0,1", hosts=hosts, ROCR_VISIBLE_DEVICES="0")
     assert code == 8
-    incomplete_by_setting(tmp_path, found, "rank 1: device 1 does not exist: the rank sees 1",
-                          "ROCR_VISIBLE_DEVICES is 0")  # fmt: skip
+    words = ("rank 1: device 1 does not exist: the rank sees 1", "ROCR_VISIBLE_DEVICES is 0")
+    incomplete_by_setting(command, tmp_path, found, *words)
 
 
-def test_fewer_devices_are_hardware_unless_a_setting_hides_them(tmp_path):
+def test_fewer_devices_are_hardware_unless_a_setting_hides_them(command, tmp_path):
     hidden = [{"name": "ROCR_VISIBLE_DEVICES", "value": "0", "concerns": "devices"}]
     for told, rule, status in ((hidden, "setting", "INCOMPLETE"), ([], "devices", "HW-FAIL")):
         one = made.ended("unsupported", 3, "no device 1", devices=[factories.device(0)], series=[])
         folder = tmp_path / rule
-        verdict, lines = judged(folder, one | {"settings": told}, where="h200:x2")
+        verdict, lines = judged(command, folder, one | {"settings": told}, where="h200:x2")
         assert (verdict.status, made.rules(verdict)) == (status, {rule})
         assert ("scontrol" in lines) == (status == "HW-FAIL")
     assert (
@@ -318,11 +320,11 @@ def test_a_variable_that_takes_something_away(name, harmful, harmless, of_series
     assert not list(settings.disturbing(copied, {}, []))
 
 
-def test_such_a_variable_proves_nothing_against_the_node(tmp_path):
+def test_such_a_variable_proves_nothing_against_the_node(command, tmp_path):
     found = measured("NCCL_P2P_DISABLE", "1", RCCL, "cuda")
     (sentence,) = settings.disturbing(found, {}, [])
     failed = made.failed("sanity", sentence, "SettingError", job_exitcode=0)
-    incomplete_by_setting(tmp_path, found, "NCCL_P2P_DISABLE is 1", changes=failed)
+    incomplete_by_setting(command, tmp_path, found, "NCCL_P2P_DISABLE is 1", changes=failed)
 
 
 def test_each_variable_of_the_table_is_tried():
@@ -342,7 +344,7 @@ def variables_caveat(verdict) -> list[str]:
     return [caveat for caveat in verdict.settings if caveat.startswith("Set in the job and by no")]
 
 
-def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(tmp_path):
+def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(command, tmp_path):
     environment = {
         "NCCL_ALGO": "Ring", "UCX_RNDV_THRESH": "8192\x1b[31m", "AMD_LOG_LEVEL": "4" * 200,
         # Where software is, which one, what a launcher or a scheduler sets, and others.
@@ -360,7 +362,7 @@ def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(tmp_path)
         "."
     ]
     assert not variables_caveat(made.only(tmp_path / "passed", made.good(), slow))
-    told = CliRunner().invoke(app, ["verdict", str(tmp_path / "missed")]).stdout
+    told = command("verdict", tmp_path / "missed", code=12).stdout
     assert f"Caveat on node1: {verdict.settings[0]}" in told
 
 

@@ -1,11 +1,9 @@
 """What differs among the nodes of one verdict: kernel, driver, VBIOS, firmware."""
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.judge.verdict import evidence
 
 
@@ -94,7 +92,7 @@ def test_nodes_of_other_devices_may_differ(tmp_path):
     assert total.notes == []
 
 
-def test_note_is_printed(tmp_path):
+def test_note_is_printed(command, tmp_path):
     verdicts(tmp_path, node1={}, node2={"driver": "570.86"})
-    said = CliRunner().invoke(app, ["verdict", str(tmp_path)])
-    assert "Note: The nodes differ in driver: 570.86 on node2" in " ".join(said.output.split())
+    said = command("verdict", tmp_path)
+    assert "Note: The nodes differ in driver: 570.86 on node2" in said.words

@@ -4,11 +4,9 @@ import json
 from datetime import datetime
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from full_disk import files_of_at_most
 
 GOOD, USAGE, NOTHING, INVALID, FAILED, OPEN = 0, 2, 3, 4, 12, 13
@@ -21,21 +19,14 @@ def results(tmp_path, monkeypatch):
     return folder
 
 
-def run(*arguments, code=GOOD):
-    result = CliRunner().invoke(app, ["verdict", *map(str, arguments)])
-    assert result.exit_code == code, result.output
-    assert "Traceback" not in result.output and "\x1b" not in result.output
-    return result
-
-
 def case(node, **changes):
     return made.good(node=node) | changes, factories.document()
 
 
-def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
+def test_nodes_that_passed_are_one_line_and_the_others_are_told(command, results):
     nodes = [case(f"node{number}") for number in range(1, 11)]
     made.write(results, [*nodes, case("node12", **made.missed())])
-    said = run("--nodes", "node[1-10,12,14]", code=FAILED).stdout
+    said = command("verdict", "--nodes", "node[1-10,12,14]", code=FAILED).stdout
     assert said.startswith("Verdict on run-0: 1 PERF-FAIL, 1 INCOMPLETE, 10 PASS\n")
     at = f"{datetime.fromtimestamp(factories.SESSION_START):%Y-%m-%d %H:%M:%S}"
     assert said.splitlines()[1] == f"Began {at}"
@@ -56,106 +47,115 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(results):
     ("changes", "code"),
     [({}, GOOD), (made.missed(), FAILED), (made.failed("setup"), OPEN)],
 )
-def test_the_word_is_the_exit_code(results, changes, code):
+def test_the_word_is_the_exit_code(command, results, changes, code):
     made.write(results, [case("node1", **changes)])
-    assert run(code=code).stderr == ""
+    assert command("verdict", code=code).stderr == ""
 
 
-def test_an_earlier_verdict_stays_as_it_is(results):
+def test_an_earlier_verdict_stays_as_it_is(command, results):
     made.write(results, [case("node1")])
     first = results / "verdicts" / "run-0" / "verdict.json"
-    assert run().stdout.endswith(f"Verdict: {first}\n")
+    assert command("verdict").stdout.endswith(f"Verdict: {first}\n")
     before = first.read_text()
     # Another time alone is no other verdict.
-    assert run().stdout.endswith(f"Verdict: {first}\n")
+    assert command("verdict").stdout.endswith(f"Verdict: {first}\n")
     for number in (2, 3):
         nodes = f"node[1-{number}]"
         other = first.parent / str(number) / "verdict.json"
-        assert run("--nodes", nodes, code=OPEN).stdout.endswith(f"Verdict: {other}\n")
-    assert run("--nodes", "node[1-2]", code=OPEN).stdout.endswith("/run-0/2/verdict.json\n")
+        assert command("verdict", "--nodes", nodes, code=OPEN).stdout.endswith(
+            f"Verdict: {other}\n"
+        )
+    assert command("verdict", "--nodes", "node[1-2]", code=OPEN).stdout.endswith(
+        "/run-0/2/verdict.json\n"
+    )
     assert first.read_text() == before
     # A folder that a user names has the verdict that he asked for last.
     for nodes, code in (("node1", GOOD), ("node2", OPEN)):
-        run("--output", first.parent, "--nodes", nodes, code=code)
+        command("verdict", "--output", first.parent, "--nodes", nodes, code=code)
         assert json.loads(first.read_text())["exit_code"] == code
 
 
-def test_json_is_the_document_of_all(results, tmp_path):
+def test_json_is_the_document_of_all(command, results, tmp_path):
     made.write(results, [case("node1")])
-    said = run("run-0", "--json", "--output", tmp_path / "there").stdout
+    said = command("verdict", "run-0", "--output", tmp_path / "there", json=True).stdout
     assert json.loads(said) == json.loads((tmp_path / "there" / "verdict.json").read_text())
     assert json.loads(said)["nodes"][0]["status"] == "PASS"
 
 
-def test_a_simulated_node_says_so_and_is_not_drained(results):
+def test_a_simulated_node_says_so_and_is_not_drained(command, results):
     made.write(results, [(made.good() | made.missed(), factories.simulated_document())])
-    said = run(code=FAILED).stdout
+    said = command("verdict", code=FAILED).stdout
     assert " simulated " in said and "PERF-FAIL, simulated (1): node1" in said
     assert "\n# it is simulated; " in said and ": scontrol update NodeName=node1 " in said
     assert "\nscontrol" not in said
 
 
-def test_what_a_pass_does_not_rest_on_is_told_once(results):
+def test_what_a_pass_does_not_rest_on_is_told_once(command, results):
     made.write(results, [case("node1", perfvalues={}), case("node2", perfvalues={})])
-    said = run().stdout
+    said = command("verdict").stdout
     assert said.count("No metric was recorded, so its speed") == 1
     assert "Caveat on node[1-2]: No metric was recorded" in said
 
 
-def test_text_of_others_is_shown_as_text(results):
+def test_text_of_others_is_shown_as_text(command, results):
     made.write(results, [case("node1", **made.failed("setup", "\x1b[31m[red]no[/red]"))])
-    assert "\\x1b[31m[red]no[/red]" in run(code=OPEN).stdout
+    assert "\\x1b[31m[red]no[/red]" in command("verdict", code=OPEN).stdout
 
 
-def test_what_is_asked_for_wrongly_is_one_sentence(results, tmp_path):
-    assert "no results folder" in run(code=NOTHING).stderr
+def test_what_is_asked_for_wrongly_is_one_sentence(command, results, tmp_path):
+    assert "no results folder" in command("verdict", code=NOTHING).stderr
     made.write(results, [case("node1")])
     for arguments, code, words in (
         (["run-7"], NOTHING, "There is no session 'run-7'"),
         (["--nodes", "node[1-"], USAGE, "is not a list of nodes"),
         (["--set", "larger"], USAGE, "There is no set 'larger'"),
     ):
-        (line,) = run(*arguments, code=code).stderr.splitlines()
+        (line,) = command("verdict", *arguments, code=code).stderr.splitlines()
         assert line.startswith("fabricheck: ") and words in line
     (results / "reports" / "run-1.json").write_text("{")
-    assert "run-1.json: this is not a complete run report" in run(code=INVALID).stderr
+    assert (
+        "run-1.json: this is not a complete run report" in command("verdict", code=INVALID).stderr
+    )
     assert not (results / "verdicts").exists()
 
 
-def test_a_full_disk_is_one_sentence_and_leaves_nothing(results):
+def test_a_full_disk_is_one_sentence_and_leaves_nothing(command, results):
     made.write(results, [case("node1")])
     with files_of_at_most(100):
-        said = run(code=NOTHING).stderr
+        said = command("verdict", code=NOTHING).stderr
     assert "cannot be written" in said and not list((results / "verdicts" / "run-0").iterdir())
 
 
-def test_nodes_of_which_the_same_holds_are_told_once(results):
+def test_nodes_of_which_the_same_holds_are_told_once(command, results):
     cut = {"result": "abort", "fail_phase": "run_wait"}
     cut["fail_reason"] = "aborted due to RunSessionTimeout"
     cases = [(made.good(name, node) | cut, None) for name in "ab" for node in ("node1", "node2")]
     made.write(results, cases)
-    said = run(code=OPEN).stdout
+    said = command("verdict", code=OPEN).stdout
     (told,) = [line for line in said.splitlines() if line.endswith(": INCOMPLETE")]
     assert told == "node[1-2]: INCOMPLETE"
     sentence = "a: The session ended before the check did: its time limit (--duration) had passed."
     assert said.count(f"  INCOMPLETE (cancelled): {sentence}\n") == 1
 
 
-def test_a_long_reason_is_cut_in_the_terminal_alone(results):
+def test_a_long_reason_is_cut_in_the_terminal_alone(command, results):
     many = "Node node1 has 7 devices. " + "Metric copy has no series. " * 40
     made.write(results, [case("node1", **made.failed("sanity", many, "OtherDevicesError"))])
-    said = run(code=FAILED).stdout
+    said = command("verdict", code=FAILED).stdout
     assert max(map(len, said.splitlines())) < 450
     assert "\nnode1: HW-FAIL\n  HW-FAIL (devices): stream_local: Node node1 has 7" in said
     written = json.loads((results / "verdicts/run-0/node1.json").read_text())
     assert len(written["reasons"][0]["sentence"]) > 1000
 
 
-def test_a_cut_report_leads_to_what_its_session_left(results):
+def test_a_cut_report_leads_to_what_its_session_left(command, results):
     name = "20260102T030405-17"
     factories.write(results / f"stage/{name}/cluster/gpu/sim/a/result.json")
     (results / "reports").mkdir()
     (results / "reports/run-0.json").write_text("")
-    for said in (run(code=OPEN).stdout, run(results, code=OPEN).stdout):
+    for said in (
+        command("verdict", code=OPEN).stdout,
+        command("verdict", results, code=OPEN).stdout,
+    ):
         assert f"Verdict on {name}" in said
         assert "reports/run-0.json: this is not a complete run report" in said

@@ -8,11 +8,9 @@ from pathlib import Path
 
 import jsonschema_rs
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict import draining, evidence, judging, model
@@ -36,7 +34,7 @@ def test_documents_are_valid_and_name_each_other(tmp_path):
         validate(own)
 
 
-def test_the_versions_of_hip_and_of_rocm_are_two_values(results_folder):
+def test_the_versions_of_hip_and_of_rocm_are_two_values(command, results_folder):
     versions = {"runtime": "7.16.26401", "rocm": "10.1.0", "driver": "6.16.13"}
     factories.session(results_folder, [factories.case()])
     document = factories.document(versions=versions)
@@ -45,7 +43,7 @@ def test_the_versions_of_hip_and_of_rocm_are_two_values(results_folder):
     (verdict,) = judging.judge(found)
     assert (verdict.versions.runtime, verdict.versions.rocm) == (["7.16.26401"], ["10.1.0"])
     validate(model.as_json(verdict))
-    written = CliRunner().invoke(app, ["results", "export", str(results_folder)])
+    written = command("results", "export", results_folder)
     (row, *_) = csv.DictReader(written.stdout.splitlines())
     assert (row["runtime_version"], row["rocm_version"]) == ("7.16.26401", "10.1.0")
 

@@ -5,11 +5,9 @@ import json
 import shlex
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.judge.verdict import draining, evidence, model
 from fabricheck.judge.verdict.evidence import Judged, Run
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
@@ -116,13 +114,13 @@ def test_a_signal_from_outside_isolates_nothing(tmp_path):
     assert found["node1"].status == "INCOMPLETE"
 
 
-def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(tmp_path):
+def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(command, tmp_path):
     nodes = {f"node{n}": made.slow("7.0") if n <= 20 else made.sound() for n in range(1, 41)}
     found = made.over_nodes(tmp_path, nodes, nodes)
     assert not lines(found)
     made.write(tmp_path / "all", [(made.good(node=n) | case, d) for n, (case, d) in nodes.items()])
-    said = CliRunner().invoke(app, ["verdict", str(tmp_path / "all")])
-    assert said.exit_code == 12 and "scontrol" not in said.stdout
+    said = command("verdict", tmp_path / "all", code=12)
+    assert "scontrol" not in said.stdout
     assert said.stdout.startswith(
         "Software and settings first: all 20 nodes that ran stream_local with driver 7.0 failed"
     )

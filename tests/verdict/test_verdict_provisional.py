@@ -3,11 +3,9 @@
 import json
 
 import pytest
-from typer.testing import CliRunner
 
 import factories
 import verdict_sessions as made
-from fabricheck.cli import app
 from fabricheck.judge.verdict import evidence
 from fabricheck.references import calibrated
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
@@ -85,12 +83,12 @@ def test_one_missed_limit_of_a_calibrated_partition_is_enough(references, tmp_pa
     assert verdict.drain.doubts[0] == "provisional"
 
 
-def test_the_sentence_stands_once_and_exit_codes_stay(uncalibrated, tmp_path):
+def test_the_sentence_stands_once_and_exit_codes_stay(command, uncalibrated, tmp_path):
     nodes = [made.good(node=f"node{number}") for number in (1, 2)] + [
         made.good(node="node3") | made.missed()
     ]
     made.write(tmp_path / "results", [(case, factories.document()) for case in nodes])
-    result = CliRunner().invoke(app, ["verdict", str(tmp_path / "results")])
+    result = command("verdict", tmp_path / "results", code=12)
     said = result.stdout
     assert result.exit_code == 12
     assert said.startswith("Verdict on run-0: 1 provisional PERF-FAIL, 2 provisional PASS\n")
@@ -119,21 +117,18 @@ def test_a_record_that_cannot_be_read_and_a_simulated_one_are_none(references):
     assert not calibrated.has_own(references, made.WHERE)
 
 
-def test_the_page_says_it_once(uncalibrated, tmp_path, monkeypatch):
+def test_the_page_says_it_once(command, uncalibrated, tmp_path, monkeypatch):
     monkeypatch.setenv(PREFIX_VARIABLE, str(uncalibrated))
     made.write(tmp_path / "results", [(made.good(), factories.document())])
     where = tmp_path / "page"
-    made_page = CliRunner().invoke(
-        app, ["report", str(tmp_path / "results"), "--output", str(where)]
-    )
-    assert made_page.exit_code == 0, made_page.output
+    command("report", tmp_path / "results", "--output", where)
     text = (where / "index.html").read_text()
     assert text.count("has no calibration of its own") == 1
     assert "provisional PASS" in text
 
 
 def test_a_moved_session_is_firm_by_the_record_of_its_own_node_and_not_of_this_one(
-    tmp_path, monkeypatch
+    command, tmp_path, monkeypatch
 ):
     """Its node model is in the results folder; documents have the path where it was made."""
     monkeypatch.setenv(PREFIX_VARIABLE, str(OWN_FOLDER))
@@ -146,7 +141,7 @@ def test_a_moved_session_is_firm_by_the_record_of_its_own_node_and_not_of_this_o
     facts = root / "tests" / "outputs" / "inventory" / "h100-x2.json"
     words = ["node", "draft", "vm", "--from", facts, "--output", model.parent]
     model.parent.mkdir()
-    assert CliRunner().invoke(app, [str(word) for word in words]).exit_code == 0
+    command(*words)
     (verdict,) = made.judge(results).values()
     assert verdict.status == "PASS" and verdict.provisional == []
     text = (root / "config" / "nodes" / "mi210.yaml").read_text()
