@@ -130,15 +130,15 @@ class Rows {
 /// The PCI addresses in a line, with their function; NVIDIA's driver leaves it out.
 std::vector<std::string> addresses_in(const std::string& line) {
   static const Pattern address(R"(([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2})(\.[0-7])?)");
-  std::vector<std::string> found;
+  std::vector<std::string> functions;
   regmatch_t part[3];
   for (const char* rest = line.c_str(); address.find(rest, 3, part); rest += part[0].rm_eo) {
     const auto text = [&](const regmatch_t& one) {
       return std::string(rest + one.rm_so, rest + one.rm_eo);
     };
-    found.push_back(text(part[1]) + (part[2].rm_so < 0 ? ".0" : text(part[2])));
+    functions.push_back(text(part[1]) + (part[2].rm_so < 0 ? ".0" : text(part[2])));
   }
-  return found;
+  return functions;
 }
 
 /// The lines of a log, at most so many of a kind.

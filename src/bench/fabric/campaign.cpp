@@ -77,11 +77,11 @@ Campaign::Campaign(Run& run, Crew& crew, const CampaignOptions& options,
   std::map<int, std::string> models;
   std::map<std::string, int> numbers;
   for (const auto& [leader, ranks] : by_leader) {
-    std::vector<const Member*> its;
+    std::vector<const Member*> members_of_leader;
     for (const int rank : ranks) {
-      its.push_back(&members[index(rank)]);
+      members_of_leader.push_back(&members[index(rank)]);
     }
-    models[leader] = model_text(its);
+    models[leader] = model_text(members_of_leader);
     ++numbers[models[leader]];
   }
   const auto usual =
@@ -116,13 +116,13 @@ Campaign::Campaign(Run& run, Crew& crew, const CampaignOptions& options,
 }
 
 std::vector<int> Campaign::leaders() const {
-  auto found = idle_leaders_;
+  auto idle = idle_leaders_;
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
     if (gone_.count(static_cast<int>(node)) == 0) {
-      found.push_back(nodes_[node].ranks.front());
+      idle.push_back(nodes_[node].ranks.front());
     }
   }
-  return found;
+  return idle;
 }
 
 void Campaign::leave_out(const std::string& node, const json& round, const std::string& reason) {
@@ -144,18 +144,18 @@ void Campaign::lose(int node, const std::string& reason) {
 }
 
 std::string Campaign::nic_name(int node, std::size_t position) const {
-  const auto& its = nodes_[index(node)];
-  return its.name + ":" +
-         (its.nics[position].empty() ? "rank" + std::to_string(its.ranks[position])
-                                     : its.nics[position]);
+  const auto& measured = nodes_[index(node)];
+  return measured.name + ":" +
+         (measured.nics[position].empty() ? "rank" + std::to_string(measured.ranks[position])
+                                          : measured.nics[position]);
 }
 
 std::vector<int> Campaign::first_ranks() const {
-  std::vector<int> found;
+  std::vector<int> leaders;
   for (const auto& node : nodes_) {
-    found.push_back(node.ranks.front());
+    leaders.push_back(node.ranks.front());
   }
-  return found;
+  return leaders;
 }
 
 std::vector<json> Campaign::order(const std::string& what, const std::vector<NodePair>& pairs,
@@ -265,37 +265,38 @@ void Campaign::prove() {
   std::vector<std::string> unknown;
   json members = json::array();
   for (std::size_t node = 0; node < nodes_.size(); ++node) {
-    auto& its = nodes_[node];
+    auto& node_ = nodes_[node];
     json nics = json::array();
-    for (std::size_t k = 0; k < its.ranks.size(); ++k) {
+    for (std::size_t k = 0; k < node_.ranks.size(); ++k) {
       const auto network = networks[node].is_null() ? json(nullptr) : networks[node][k]["network"];
       if (!network.is_null()) {
-        ranks[index(its.ranks[k])]["network"] = network;
-        its.places[k] = mpi::network_place(network);
+        ranks[index(node_.ranks[k])]["network"] = network;
+        node_.places[k] = mpi::network_place(network);
         if (!network["nics"].empty()) {
-          its.nics[k] = network["nics"][0]["name"];
+          node_.nics[k] = network["nics"][0]["name"];
         }
       }
       if (gone_.count(static_cast<int>(node)) == 0 &&
           (network.is_null() || network["transport"].is_null() || network["provider"].is_null())) {
-        unknown.push_back("rank " + std::to_string(its.ranks[k]) + " on " + its.name);
+        unknown.push_back("rank " + std::to_string(node_.ranks[k]) + " on " + node_.name);
       }
     }
     // Where several of its ranks use one NIC, or one name, each still is a place of its own.
-    for (std::size_t k = 0; k < its.ranks.size(); ++k) {
-      if (std::count(its.nics.begin(), its.nics.end(), its.nics[k]) > 1) {
-        its.nics[k] = its.nics[k].empty() ? "" : its.nics[k] + "/" + std::to_string(its.ranks[k]);
+    for (std::size_t k = 0; k < node_.ranks.size(); ++k) {
+      if (std::count(node_.nics.begin(), node_.nics.end(), node_.nics[k]) > 1) {
+        node_.nics[k] =
+            node_.nics[k].empty() ? "" : node_.nics[k] + "/" + std::to_string(node_.ranks[k]);
       }
-      const auto& place = its.places[k];
+      const auto& place = node_.places[k];
       const json where =
           place ? json{{"group", place->group},
                        {"switch", place->network_switch},
                        {"port", place->port.empty() ? json(nullptr) : json(place->port)}}
                 : json(nullptr);
-      nics.push_back(
-          {{"name", its.nics[k].empty() ? json(nullptr) : json(its.nics[k])}, {"place", where}});
+      nics.push_back({{"name", node_.nics[k].empty() ? json(nullptr) : json(node_.nics[k])},
+                      {"place", where}});
     }
-    members.push_back({{"node", its.name}, {"ranks", its.ranks}, {"nics", nics}});
+    members.push_back({{"node", node_.name}, {"ranks", node_.ranks}, {"nics", nics}});
   }
   run_.document().set("ranks", ranks);
   run_.document().change("rounds", [&members](json& rounds) { rounds["nodes"] = members; });
@@ -374,8 +375,8 @@ PairRates Campaign::take(const NodePair& pair, const json& first, const json& se
     rates.together_back.push_back(rounded(other.value("together_back", 0.0)));
     rates.both.push_back(rounded(one.value("both", 0.0)));
     rates.latency.push_back(rounded(one.value("latency", 0.0)));
-    for (const auto* its : {&one, &other}) {
-      checked += its->value("checked", std::uint64_t{0});
+    for (const auto* reply : {&one, &other}) {
+      checked += reply->value("checked", std::uint64_t{0});
     }
     if (one.contains("wrong")) {
       take_wrong(pair.second, pair.first, k, one["wrong"]);

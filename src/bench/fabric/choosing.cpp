@@ -32,16 +32,17 @@ struct Sample {
   int phase = 1;
 };
 
-void add_together(const PairRates& rates, const std::vector<double>& its, int sender, int receiver,
-                  const std::string& distance, int phase, std::vector<Sample>& samples) {
+void add_together(const PairRates& rates, const std::vector<double>& together, int sender,
+                  int receiver, const std::string& distance, int phase,
+                  std::vector<Sample>& samples) {
   double sum = 0;
-  for (const double rate : its) {
+  for (const double rate : together) {
     if (rate <= 0) {
       return;
     }
     sum += rate;
   }
-  if (!its.empty()) {
+  if (!together.empty()) {
     samples.push_back({distance, kAllNics, sender, receiver, rates.pair, std::log(sum), phase});
   }
 }
@@ -107,12 +108,13 @@ void join_classes(std::vector<Sample>& samples) {
     }
   }
   for (auto& sample : samples) {
-    const auto& its = sizes[sample.position];
-    if (its.empty() || with_a_median.count({sample.position, order_of(sample.distance)}) > 0) {
+    const auto& by_order = sizes[sample.position];
+    if (by_order.empty() || with_a_median.count({sample.position, order_of(sample.distance)}) > 0) {
       continue;
     }
-    const auto largest = std::max_element(
-        its.begin(), its.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+    const auto largest =
+        std::max_element(by_order.begin(), by_order.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; });
     sample.distance = words[largest->first];
   }
 }
@@ -181,8 +183,8 @@ void add_low(const Scores& scores, std::map<std::pair<int, int>, double>& low) {
 
 /// What a NIC is low with most partners; 0 for one that is not.
 double low_of(const Scores& scores, int node, int position, bool sends) {
-  const auto found = scores.find({node, position, sends});
-  return found == scores.end() ? 0 : std::min(0.0, found->second);
+  const auto score = scores.find({node, position, sends});
+  return score == scores.end() ? 0 : std::min(0.0, score->second);
 }
 
 /// The low pairs, the lowest first.
@@ -214,10 +216,10 @@ std::vector<NodePair> lowest_of(const std::vector<Sample>& samples, const Scores
 
 /// The number of the first of some sets that has neither node; that of a new one if all have.
 std::size_t free_set(const std::vector<std::set<int>>& sets, const NodePair& pair) {
-  const auto found = std::find_if(sets.begin(), sets.end(), [&pair](const auto& set) {
+  const auto set_of_pair = std::find_if(sets.begin(), sets.end(), [&pair](const auto& set) {
     return set.count(pair.first) == 0 && set.count(pair.second) == 0;
   });
-  return static_cast<std::size_t>(found - sets.begin());
+  return static_cast<std::size_t>(set_of_pair - sets.begin());
 }
 
 }  // namespace

@@ -67,8 +67,8 @@ json Crew::lead(const json& command) {
   json reply = {{"leader", group_.rank()}, {"ranks", json::array()}};
   reply["ranks"].push_back(execute(command));
   for (std::size_t i = 1; i < here.size(); ++i) {
-    const auto told = mail_.receive_until(here[i], tag, until);
-    reply["ranks"].push_back(told ? json::parse(*told) : json(nullptr));
+    const auto answer = mail_.receive_until(here[i], tag, until);
+    reply["ranks"].push_back(answer ? json::parse(*answer) : json(nullptr));
   }
   const auto kind = static_cast<Command::Kind>(command["kind"].get<int>());
   if (kind == Command::Kind::prove || kind == Command::Kind::count) {
@@ -108,7 +108,7 @@ std::vector<json> Crew::order(const std::string& what, const std::vector<int>& l
                               const std::vector<Command>& commands) {
   ++sequence_;
   std::map<int, std::size_t> waiting;  // for the node with that first rank
-  json own;
+  json of_root;
   std::size_t own_index = 0;
   for (std::size_t i = 0; i < leaders.size(); ++i) {
     if (commands[i].kind == Command::Kind::none) {
@@ -120,7 +120,7 @@ std::vector<json> Crew::order(const std::string& what, const std::vector<int>& l
                           {"peers", commands[i].peers},
                           {"first", commands[i].first}};
     if (leaders[i] == 0) {
-      own = command;
+      of_root = command;
       own_index = i;
     } else {
       mail_.send(leaders[i], kCommand, dumped(command));
@@ -129,16 +129,16 @@ std::vector<json> Crew::order(const std::string& what, const std::vector<int>& l
   }
   const auto until = deadline(kRootLater);
   std::vector<json> replies(leaders.size());
-  if (!own.is_null()) {
-    replies[own_index] = lead(own);
+  if (!of_root.is_null()) {
+    replies[own_index] = lead(of_root);
   }
   while (!waiting.empty()) {
-    const auto told =
+    const auto answer =
         mail_.receive_until(MPI_ANY_SOURCE, kReplyOfNode + sequence_ % kSequences, until);
-    if (!told) {
+    if (!answer) {
       break;
     }
-    auto reply = json::parse(*told);
+    auto reply = json::parse(*answer);
     const auto from = waiting.find(reply["leader"]);
     if (from != waiting.end()) {
       replies[from->second] = std::move(reply);

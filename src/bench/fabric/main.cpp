@@ -62,10 +62,10 @@ std::string device_text(const RankGroup& group) {
 }
 
 void lead(const Options& options, Run& run, Crew& crew, const RankGroup& group,
-          const std::vector<json>& told) {
+          const std::vector<json>& reports) {
   std::vector<Member> members;
-  for (std::size_t rank = 0; rank < told.size(); ++rank) {
-    members.push_back({group.nodes()[rank], told[rank]["leader"], told[rank]["device"]});
+  for (std::size_t rank = 0; rank < reports.size(); ++rank) {
+    members.push_back({group.nodes()[rank], reports[rank]["leader"], reports[rank]["device"]});
   }
   std::vector<int> leaders;
   for (const auto& member : members) {
@@ -111,11 +111,11 @@ void measure(Options& options, RankGroup& group, Run& run) {
     crew = std::make_unique<Crew>(group, *mail, *meter, Places(options.places), group.node(),
                                   options.campaign.round_limit);
   });
-  const auto told = group.gather_to_root(
+  const auto reports = group.gather_to_root(
       {{"leader", group.ranks_here().front()}, {"device", device_text(group)}});
   group.part();
   if (group.rank() == 0) {
-    lead(options, run, *crew, group, told);
+    lead(options, run, *crew, group, reports);
   } else {
     crew->follow();
   }
@@ -157,8 +157,8 @@ void print_rates(const json& document, std::FILE* out) {
       }
     }
   }
-  for (auto& [distance, its] : values) {
-    for (auto& [kind, all] : its) {
+  for (auto& [distance, by_kind] : values) {
+    for (auto& [kind, all] : by_kind) {
       std::sort(all.begin(), all.end());
       table.rows.push_back({distance, kinds[kind].first, std::to_string(all.size()),
                             number(all.front()), number(median(all)), number(all.back()),

@@ -138,13 +138,14 @@ void Meter::check(int peer, json& result) {
       flip_bit(accessor_, destination_.data(), fault.offset_bytes, fault.bit % 8);
     }
   }
-  const auto found = compare(accessor_, destination_.data(), expected);
-  result["checked"] = result["checked"].get<std::uint64_t>() + found.bytes_checked;
-  if (found.errors > 0 && !result.contains("wrong")) {
-    result["wrong"] = {{"errors", found.errors},
-                       {"offset_bytes", found.first_mismatch->offset_bytes},
-                       {"expected", element_text(DataType::byte, found.first_mismatch->expected)},
-                       {"found", element_text(DataType::byte, found.first_mismatch->found)}};
+  const auto comparison = compare(accessor_, destination_.data(), expected);
+  result["checked"] = result["checked"].get<std::uint64_t>() + comparison.bytes_checked;
+  if (comparison.errors > 0 && !result.contains("wrong")) {
+    result["wrong"] = {
+        {"errors", comparison.errors},
+        {"offset_bytes", comparison.first_mismatch->offset_bytes},
+        {"expected", element_text(DataType::byte, comparison.first_mismatch->expected)},
+        {"found", element_text(DataType::byte, comparison.first_mismatch->found)}};
   }
   poison(accessor_, destination_.data(), expected.count);
 }
@@ -184,9 +185,9 @@ json Meter::round(const std::vector<int>& peers, int sequence, bool first,
       gate(tag, patience);
       if (good) {
         good = attempt(result, [&] {
-          const double found = rate(exchange, false, patience);
+          const double gbs = rate(exchange, false, patience);
           if (exchange.first) {
-            result[out ? "together_out" : "together_back"] = found;
+            result[out ? "together_out" : "together_back"] = gbs;
           }
         });
       }

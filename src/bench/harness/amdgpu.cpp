@@ -238,19 +238,19 @@ class Reader {
   }
 
   void read_links(const GpuMetrics& metrics, const std::string& source) {
-    const auto found = metrics.values.find("xgmi_link_status");
-    if (found == metrics.values.end()) {
+    const auto status = metrics.values.find("xgmi_link_status");
+    if (status == metrics.values.end()) {
       reading_.lack("links", source + " does not tell the state of xGMI links");
       return;
     }
     const auto width = metrics.value("xgmi_link_width");
     const auto speed = metrics.value("xgmi_link_speed");
     LinkReading links;
-    for (unsigned i = 0; i < found->second.size(); ++i) {
+    for (unsigned i = 0; i < status->second.size(); ++i) {
       // Any other value is of a link that the device does not have.
-      if (found->second[i] == kLinkUp) {
+      if (status->second[i] == kLinkUp) {
         links.up();
-      } else if (found->second[i] == kLinkDown) {
+      } else if (status->second[i] == kLinkDown) {
         links.down(i);
       }
     }

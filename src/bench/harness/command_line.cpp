@@ -18,7 +18,7 @@ struct CommandLine::Parser {
 
   CLI::App app;
   std::string heading = "Options";
-  std::vector<std::pair<std::string, std::function<json()>>> kept;
+  std::vector<std::pair<std::string, std::function<json()>>> recorded;
 
   template <typename T>
   CLI::Option* add(const Option& option, T& value) {
@@ -37,12 +37,12 @@ struct CommandLine::Parser {
   }
 
   void keep(const Option& option, std::function<json()> value) {
-    if (!option.kept) {
+    if (!option.recorded) {
       return;
     }
     auto name = option.name.substr(2) + (option.unit.empty() ? "" : "_" + option.unit);
     std::replace(name.begin(), name.end(), '-', '_');
-    kept.emplace_back(std::move(name), std::move(value));
+    recorded.emplace_back(std::move(name), std::move(value));
   }
 };
 
@@ -101,7 +101,7 @@ std::optional<int> CommandLine::parse(int argc, char** argv, const std::string& 
 
 json CommandLine::values() const {
   json all = json::object();
-  for (const auto& [name, value] : parser_->kept) {
+  for (const auto& [name, value] : parser_->recorded) {
     all[name] = value();
   }
   return all;

@@ -17,7 +17,7 @@ struct Option {
   std::string name;       ///< with its dashes: --block-size, in the document block_size
   std::string text;       ///< for --help
   std::string unit = {};  ///< ends the name in the document: --warm-up in s is warm_up_s
-  bool kept = true;       ///< in the document's member `options`
+  bool recorded = true;   ///< in the document's member `options`
 };
 
 class CommandLine {

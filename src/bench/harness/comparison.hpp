@@ -40,14 +40,14 @@ template <typename T, typename Expectation>
 __host__ __device__ inline Comparison compare_some(const T* data, std::uint64_t first,
                                                    std::uint64_t last, std::uint64_t step,
                                                    const Expectation& expected) {
-  Comparison found;
+  Comparison comparison;
   for (auto i = first; i < last; i += step) {
-    if (bits_of<T>(expected(i)) != bits_of(data[i]) && found.errors++ == 0) {
-      found.first = i;
+    if (bits_of<T>(expected(i)) != bits_of(data[i]) && comparison.errors++ == 0) {
+      comparison.first = i;
     }
-    ++found.compared;
+    ++comparison.compared;
   }
-  return found;
+  return comparison;
 }
 
 /// The part of the calling thread in a kernel that compares `count` elements.
@@ -59,12 +59,12 @@ __device__ inline void compare_by_thread(const T* data, std::uint64_t count,
   const auto end = begin + of_block < count ? begin + of_block : count;
   const auto first = begin + threadIdx.x;
   if (first < end) {
-    const auto found = compare_some(data, first, end, kComparingThreads, expected);
-    if (found.errors > 0) {
-      atomicAdd(&all->errors, found.errors);
-      atomicMin(&all->first, found.first);
+    const auto part = compare_some(data, first, end, kComparingThreads, expected);
+    if (part.errors > 0) {
+      atomicAdd(&all->errors, part.errors);
+      atomicMin(&all->first, part.first);
     }
-    atomicAdd(&all->compared, found.compared);
+    atomicAdd(&all->compared, part.compared);
   }
 }
 
@@ -74,7 +74,7 @@ Comparison run_comparison(const TimedStream& stream, std::uint64_t count,
                           const std::function<void(dim3 grid, Comparison* all)>& launch);
 
 /// Throws Failure(software) unless `count` elements were compared.
-void require_compared(const Comparison& found, std::uint64_t count, int device);
+void require_compared(const Comparison& comparison, std::uint64_t count, int device);
 
 /// Calls `work` for parts of [0, count) by as many threads as this one has cores, because one
 /// thread takes longer to compare a large array than a device to copy it. Small arrays are one
@@ -85,21 +85,21 @@ void in_parts(std::uint64_t count,
 /// The result of the comparison of `count` elements. `device` is -1 if a thread of the host can
 /// read them.
 template <typename T, typename Expectation>
-Verification verification_of(const Comparison& found, const T* data, std::uint64_t count,
+Verification verification_of(const Comparison& comparison, const T* data, std::uint64_t count,
                              const Expectation& expected, int device) {
-  require_compared(found, count, device);
+  require_compared(comparison, count, device);
   Verification result;
-  result.bytes_checked = found.compared * sizeof(T);
-  result.errors = found.errors;
-  if (found.errors > 0) {
+  result.bytes_checked = comparison.compared * sizeof(T);
+  result.errors = comparison.errors;
+  if (comparison.errors > 0) {
     T seen{};
     if (device < 0) {
-      seen = data[found.first];
+      seen = data[comparison.first];
     } else {
-      FABRICHECK_HIP(hipMemcpy(&seen, data + found.first, sizeof seen, hipMemcpyDefault));
+      FABRICHECK_HIP(hipMemcpy(&seen, data + comparison.first, sizeof seen, hipMemcpyDefault));
     }
-    result.first_mismatch = {device, found.first * sizeof(T), bits_of<T>(expected(found.first)),
-                             bits_of(seen)};
+    result.first_mismatch = {device, comparison.first * sizeof(T),
+                             bits_of<T>(expected(comparison.first)), bits_of(seen)};
   }
   return result;
 }
@@ -111,8 +111,8 @@ Verification compare_on_device(const TimedStream& stream, const T* data, std::ui
   if (count == 0) {
     return {};
   }
-  const auto found = run_comparison(stream, count, launch);
-  return verification_of(found, data, count, expected, stream.device());
+  const auto comparison = run_comparison(stream, count, launch);
+  return verification_of(comparison, data, count, expected, stream.device());
 }
 
 /// Compares by threads of the host.
@@ -121,11 +121,11 @@ Verification compare_on_host(const T* data, std::uint64_t count, const Expectati
   Comparison all;
   std::mutex mutex;
   in_parts(count, [&](std::uint64_t first, std::uint64_t last) {
-    const auto found = compare_some(data, first, last, 1, expected);
+    const auto part = compare_some(data, first, last, 1, expected);
     const std::lock_guard lock(mutex);
-    all.errors += found.errors;
-    all.first = std::min(all.first, found.first);
-    all.compared += found.compared;
+    all.errors += part.errors;
+    all.first = std::min(all.first, part.first);
+    all.compared += part.compared;
   });
   return verification_of(all, data, count, expected, -1);
 }

@@ -89,8 +89,8 @@ std::string device_arch(int device) { return properties_of(device).gcnArchName; 
 
 std::optional<bool> xnack_of(const std::string& arch) {
   const std::string name = ":xnack";
-  const auto found = arch.find(name);
-  const auto mode = found == std::string::npos ? arch.size() : found + name.size();
+  const auto start = arch.find(name);
+  const auto mode = start == std::string::npos ? arch.size() : start + name.size();
   if (mode >= arch.size() || (arch[mode] != '+' && arch[mode] != '-')) {
     return std::nullopt;
   }
@@ -111,8 +111,8 @@ int device_count() {
 }
 
 std::uint64_t device_last_level_cache(int device) {
-  const auto told = static_cast<std::uint64_t>(std::max(0, properties_of(device).l2CacheSize));
-  return std::max(told, driver_cache(device));
+  const auto l2_bytes = static_cast<std::uint64_t>(std::max(0, properties_of(device).l2CacheSize));
+  return std::max(l2_bytes, driver_cache(device));
 }
 
 bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes) {

@@ -42,10 +42,10 @@ std::string hexadecimal(std::uint64_t word) {
   return text.data();
 }
 
-json verification_json(const Verification& found) {
+json verification_json(const Verification& verification) {
   json mismatch = nullptr;
-  if (found.first_mismatch) {
-    const auto& first = *found.first_mismatch;
+  if (verification.first_mismatch) {
+    const auto& first = *verification.first_mismatch;
     const bool typed = !first.expected_text.empty();
     mismatch = {{"device", or_null(first.device)},
                 {"offset_bytes", first.offset_bytes},
@@ -55,8 +55,8 @@ json verification_json(const Verification& found) {
       mismatch["rank"] = first.rank;
     }
   }
-  return {{"bytes_checked", found.bytes_checked},
-          {"errors", found.errors},
+  return {{"bytes_checked", verification.bytes_checked},
+          {"errors", verification.errors},
           {"first_mismatch", mismatch}};
 }
 

@@ -91,8 +91,8 @@ bool read_records(GpuMetrics& metrics, const std::string& bytes, std::size_t siz
 }  // namespace
 
 std::optional<std::uint64_t> GpuMetrics::value(const std::string& name) const {
-  const auto found = values.find(name);
-  return found == values.end() ? std::nullopt : std::optional(found->second.front());
+  const auto entry = values.find(name);
+  return entry == values.end() ? std::nullopt : std::optional(entry->second.front());
 }
 
 std::optional<GpuMetrics> gpu_metrics(const std::string& bytes) {

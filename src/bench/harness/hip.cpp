@@ -158,17 +158,17 @@ Buffer Buffer::on_host(int numa_domain, std::size_t bytes, HostMemory kind,
   return buffer;
 }
 
-std::string pages_astray(int asked_domain, const PagePlaces& found) {
-  const bool there = found.domains == std::vector<int>{asked_domain};
-  if (asked_domain < 0 || there || found.error != 0) {
+std::string pages_astray(int asked_domain, const PagePlaces& places) {
+  const bool there = places.domains == std::vector<int>{asked_domain};
+  if (asked_domain < 0 || there || places.error != 0) {
     return "";
   }
   std::string where = "where the system does not tell";
-  for (const int domain : found.domains) {
-    where =
-        (domain == found.domains.front() ? (found.domains.size() > 1 ? "on domains " : "on domain ")
-                                         : where + ", ") +
-        std::to_string(domain);
+  for (const int domain : places.domains) {
+    where = (domain == places.domains.front()
+                 ? (places.domains.size() > 1 ? "on domains " : "on domain ")
+                 : where + ", ") +
+            std::to_string(domain);
   }
   return "host memory was asked for on NUMA domain " + std::to_string(asked_domain) +
          ", but its pages are " + where;
@@ -194,9 +194,9 @@ Failure astray_failure(const std::string& sentence, int asked_domain, std::size_
 }
 
 std::string Buffer::ask_pages() {
-  const auto found = page_places(data_, bytes_);
-  numa_domain_ = found.domains.size() == 1 ? found.domains.front() : -1;
-  return pages_astray(asked_domain_, found);
+  const auto places = page_places(data_, bytes_);
+  numa_domain_ = places.domains.size() == 1 ? places.domains.front() : -1;
+  return pages_astray(asked_domain_, places);
 }
 
 void Buffer::prove_pages() {

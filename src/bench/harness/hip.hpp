@@ -107,7 +107,7 @@ class Buffer {
 
 /// A sentence on the pages of host memory requested on a NUMA domain. Empty if all of them are
 /// there, no domain was requested, or the system does not permit locating them.
-std::string pages_astray(int asked_domain, const PagePlaces& found);
+std::string pages_astray(int asked_domain, const PagePlaces& places);
 
 /// The failure of memory whose pages are on other domains; it names all domains. `free_before` is
 /// the free memory of each domain before `bytes` were allocated. The system decides where pages

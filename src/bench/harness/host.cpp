@@ -162,7 +162,7 @@ std::uint64_t host_memory_available() {
 }
 
 std::map<int, std::uint64_t> free_memory_of_domains(const std::filesystem::path& nodes) {
-  std::map<int, std::uint64_t> found;
+  std::map<int, std::uint64_t> sizes;
   std::error_code none;
   for (const auto& folder : std::filesystem::directory_iterator(nodes, none)) {
     std::ifstream file(folder.path() / "meminfo");
@@ -170,11 +170,11 @@ std::map<int, std::uint64_t> free_memory_of_domains(const std::filesystem::path&
       int domain = 0;
       unsigned long long kib = 0;
       if (std::sscanf(line.c_str(), "Node %d MemFree: %llu kB", &domain, &kib) == 2) {
-        found[domain] = 1024 * kib;
+        sizes[domain] = 1024 * kib;
       }
     }
   }
-  return found;
+  return sizes;
 }
 
 std::uint64_t host_last_level_cache() {

@@ -122,21 +122,21 @@ HostTimes host_times(const std::string& proc, const std::set<int>& pids) {
 
 std::set<int> with_children(const std::map<int, ProcessTime>& processes,
                             const std::vector<int>& pids) {
-  std::set<int> found;
+  std::set<int> family;
   for (const int pid : pids) {
     if (processes.count(pid) > 0) {
-      found.insert(pid);
+      family.insert(pid);
     }
   }
-  for (std::size_t before = found.size() + 1; before != found.size();) {
-    before = found.size();
+  for (std::size_t before = family.size() + 1; before != family.size();) {
+    before = family.size();
     for (const auto& [pid, process] : processes) {
-      if (found.count(process.parent) > 0) {
-        found.insert(pid);
+      if (family.count(process.parent) > 0) {
+        family.insert(pid);
       }
     }
   }
-  return found;
+  return family;
 }
 
 std::optional<OtherLoad> other_load(const HostTimes& before, const HostTimes& after,
@@ -148,14 +148,14 @@ std::optional<OtherLoad> other_load(const HostTimes& before, const HostTimes& af
   }
   const double ticks_of_core = load.seconds * ticks_per_second;
   const auto former = with_children(before.processes, pids);
-  const auto own = with_children(after.processes, pids);
+  const auto ours = with_children(after.processes, pids);
   const double own_ticks =
-      grown(total_ticks(before.processes, former), total_ticks(after.processes, own));
+      grown(total_ticks(before.processes, former), total_ticks(after.processes, ours));
   load.busy_cores =
       std::max(0.0, grown(before.cores->busy, after.cores->busy) - own_ticks) / ticks_of_core;
   load.stolen_cores = grown(before.cores->stolen, after.cores->stolen) / ticks_of_core;
   for (const auto& [pid, process] : after.processes) {
-    if (own.count(pid) > 0) {
+    if (ours.count(pid) > 0) {
       continue;
     }
     const auto known = before.processes.find(pid);
@@ -178,11 +178,11 @@ std::optional<std::string> user_of_process(const std::string& proc, int pid) {
     return std::nullopt;
   }
   passwd entry{};
-  passwd* found = nullptr;
+  passwd* user = nullptr;
   std::array<char, 4096> memory{};
-  if (getpwuid_r(folder.st_uid, &entry, memory.data(), memory.size(), &found) == 0 &&
-      found != nullptr) {
-    return found->pw_name;
+  if (getpwuid_r(folder.st_uid, &entry, memory.data(), memory.size(), &user) == 0 &&
+      user != nullptr) {
+    return user->pw_name;
   }
   return std::to_string(folder.st_uid);
 }

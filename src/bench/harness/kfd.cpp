@@ -30,18 +30,18 @@ Properties read_properties(const std::filesystem::path& path) {
 }
 
 std::uint64_t value_of(const Properties& properties, const std::string& name) {
-  const auto found = properties.find(name);
-  return found == properties.end() ? 0 : found->second;
+  const auto property = properties.find(name);
+  return property == properties.end() ? 0 : property->second;
 }
 
 /// The directories in `path`; none where it cannot be read.
 std::vector<std::filesystem::path> directories(const std::filesystem::path& path) {
-  std::vector<std::filesystem::path> found;
+  std::vector<std::filesystem::path> folders;
   std::error_code unreadable;
   for (const auto& entry : std::filesystem::directory_iterator(path, unreadable)) {
-    found.push_back(entry.path());
+    folders.push_back(entry.path());
   }
-  return found;
+  return folders;
 }
 
 /// The node of the tree that has a PCI address.
@@ -113,14 +113,14 @@ std::optional<PeerWay> kfd_way(const std::string& topology, const std::string& f
     return std::nullopt;
   }
   const auto links = links_of(*source);
-  const auto found = links.find(std::atoi(destination->filename().c_str()));
-  if (found == links.end()) {
+  const auto link = links.find(std::atoi(destination->filename().c_str()));
+  if (link == links.end()) {
     return std::nullopt;
   }
   PeerWay way;
-  way.xgmi = found->second.xgmi();
-  way.direct = found->second.direct();
-  way.links = std::max(1, found->second.links().value_or(1));
+  way.xgmi = link->second.xgmi();
+  way.direct = link->second.direct();
+  way.links = std::max(1, link->second.links().value_or(1));
   way.engines =
       static_cast<int>(value_of(read_properties(*source / "properties"), "num_sdma_xgmi_engines"));
   return way;

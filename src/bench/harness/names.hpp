@@ -18,19 +18,19 @@ auto parse_names(const std::string& text, const Known& known, const std::string&
                  const std::string& kind) {
   std::vector<typename Known::value_type::first_type> values;
   for (const auto& name : split_list(text, what)) {
-    const auto found = std::find_if(known.begin(), known.end(),
+    const auto match = std::find_if(known.begin(), known.end(),
                                     [&name](const auto& entry) { return entry.second == name; });
-    if (found == known.end()) {
+    if (match == known.end()) {
       std::string names;
       for (const auto& entry : known) {
         names += (names.empty() ? "" : ", ") + std::string(entry.second);
       }
       throw Failure(Status::usage, "'" + name + "' is not " + kind + ": choose from " + names);
     }
-    if (std::find(values.begin(), values.end(), found->first) != values.end()) {
+    if (std::find(values.begin(), values.end(), match->first) != values.end()) {
       throw Failure(Status::usage, what + " '" + text + "' names " + name + " twice");
     }
-    values.push_back(found->first);
+    values.push_back(match->first);
   }
   return values;
 }

@@ -85,19 +85,19 @@ std::vector<const char*> error_counters(Nic::Kind kind) {
 }  // namespace
 
 std::vector<Nic> nics(const NicRoots& roots) {
-  std::vector<Nic> found;
+  std::vector<Nic> nics;
   for (const auto& [kind, folder] :
        {std::pair(Nic::Kind::cxi, "cxi"), std::pair(Nic::Kind::infiniband, "infiniband")}) {
     for (const auto& name : names_in(roots.sys + "/class/" + folder)) {
-      found.push_back({kind, name, "", ""});
-      add_interface(found.back(), roots);
+      nics.push_back({kind, name, "", ""});
+      add_interface(nics.back(), roots);
     }
   }
   for (const auto& name : names_in(roots.sys + "/class/net")) {
-    found.push_back({Nic::Kind::net, name, name,
-                     file_text(roots.sys + "/class/net/" + name + "/address").value_or("")});
+    nics.push_back({Nic::Kind::net, name, name,
+                    file_text(roots.sys + "/class/net/" + name + "/address").value_or("")});
   }
-  return found;
+  return nics;
 }
 
 std::map<std::string, std::uint64_t> sent_bytes(const std::vector<Nic>& nics,

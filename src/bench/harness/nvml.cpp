@@ -241,7 +241,7 @@ void Nvml::read_fields(void* device, DeviceReading& reading) const {
     }
     return;
   }
-  const auto told = [&fields](unsigned which) -> std::optional<double> {
+  const auto value_of = [&fields](unsigned which) -> std::optional<double> {
     for (const auto& field : fields) {
       if (field.field == which && field.status == kSuccess) {
         return number_of(field);
@@ -257,17 +257,17 @@ void Nvml::read_fields(void* device, DeviceReading& reading) const {
       reading.lack(item, std::string(kFields) + " does not tell field " + std::to_string(field));
     }
   };
-  auto heat = told(kThrottledByHeat);
-  const auto software = told(kThrottledByHeatSoftware);
-  const auto hardware = told(kThrottledByHeatHardware);
+  auto heat = value_of(kThrottledByHeat);
+  const auto software = value_of(kThrottledByHeatSoftware);
+  const auto hardware = value_of(kThrottledByHeatHardware);
   if (software || hardware) {
     heat = software.value_or(0) + hardware.value_or(0);
   }
-  set("throttled_s.power", told(kThrottledByPower), 1e-9, kThrottledByPower);
+  set("throttled_s.power", value_of(kThrottledByPower), 1e-9, kThrottledByPower);
   set("throttled_s.thermal", heat, 1e-9, kThrottledByHeat);
-  set("throttled_s.hardware", told(kThrottledByPowerBrake), 1e-9, kThrottledByPowerBrake);
-  set("memory_temperature_c", told(kMemoryTemperature), 1, kMemoryTemperature);
-  set("energy_j", told(kEnergy), 1e-3, kEnergy);
+  set("throttled_s.hardware", value_of(kThrottledByPowerBrake), 1e-9, kThrottledByPowerBrake);
+  set("memory_temperature_c", value_of(kMemoryTemperature), 1, kMemoryTemperature);
+  set("energy_j", value_of(kEnergy), 1e-3, kEnergy);
 }
 
 void Nvml::read_memory_errors(void* device, DeviceReading& reading) const {

@@ -45,11 +45,11 @@ __global__ void compare_kernel(const double* data, std::uint64_t words, Expectat
 /// Adds the comparison of the incomplete last word after `words` whole ones; `bytes` (1 to 7) of it
 /// were written.
 void add_last(Verification& result, std::uint64_t words, std::uint64_t bytes, std::uint32_t seed,
-              double found, int device) {
+              double last_word, int device) {
   auto right = kPoison;
   const double value = pattern_value(words, seed);
   memcpy(&right, &value, bytes);
-  const auto seen = bits_of(found);
+  const auto seen = bits_of(last_word);
   result.bytes_checked += bytes;
   if (right != seen) {
     ++result.errors;
@@ -80,25 +80,26 @@ Comparison run_comparison(const TimedStream& stream, std::uint64_t count,
   stream.use();
   const auto scratch = Buffer::on_device(stream.device(), sizeof(Comparison));
   auto* const all = scratch.as<Comparison>();
-  Comparison found;
+  Comparison comparison;
   // The count begins here: if a copy is lost, fresh memory or this value is then no result.
-  found.compared = count;
+  comparison.compared = count;
   // In the order of the stream, because a copy of pageable memory may return before it is made.
-  FABRICHECK_HIP(hipMemcpyAsync(all, &found, sizeof found, hipMemcpyDefault, stream.get()));
+  FABRICHECK_HIP(
+      hipMemcpyAsync(all, &comparison, sizeof comparison, hipMemcpyDefault, stream.get()));
   launch(dim3(static_cast<unsigned>((count + of_block - 1) / of_block)), all);
   FABRICHECK_HIP(hipGetLastError());
   stream.synchronize();
-  FABRICHECK_HIP(hipMemcpy(&found, all, sizeof found, hipMemcpyDefault));
-  found.compared -= count;
-  return found;
+  FABRICHECK_HIP(hipMemcpy(&comparison, all, sizeof comparison, hipMemcpyDefault));
+  comparison.compared -= count;
+  return comparison;
 }
 
-void require_compared(const Comparison& found, std::uint64_t count, int device) {
-  if (found.compared != count) {
+void require_compared(const Comparison& comparison, std::uint64_t count, int device) {
+  if (comparison.compared != count) {
     throw Failure(Status::software,
                   "the comparison on " +
                       (device < 0 ? "the host" : "device " + std::to_string(device)) +
-                      " compared " + std::to_string(found.compared) + " of " +
+                      " compared " + std::to_string(comparison.compared) + " of " +
                       std::to_string(count) + " elements");
   }
 }

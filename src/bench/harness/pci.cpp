@@ -147,7 +147,7 @@ json pci_functions(const std::string& sys, const Nvml* nvml) {
     return nullptr;
   }
   const auto root = fs::path(sys).parent_path();
-  std::map<std::string, json> found;
+  std::map<std::string, json> by_address;
   for (const auto& entry : entries) {
     const auto folder = entry.path().string();
     const auto address = entry.path().filename().string();
@@ -157,15 +157,15 @@ json pci_functions(const std::string& sys, const Nvml* nvml) {
       continue;
     }
     const auto driver = fs::read_symlink(folder + "/driver", none).filename().string();
-    found[address] = {{"address", address},
-                      {"vendor", vendor},
-                      {"device", file_text(folder + "/device").value_or("")},
-                      {"driver", driver.empty() ? json(nullptr) : json(driver)},
-                      {"mode", mode(folder, address, vendor, nvml)},
-                      {"accessible", accessible(root, folder, address)}};
+    by_address[address] = {{"address", address},
+                           {"vendor", vendor},
+                           {"device", file_text(folder + "/device").value_or("")},
+                           {"driver", driver.empty() ? json(nullptr) : json(driver)},
+                           {"mode", mode(folder, address, vendor, nvml)},
+                           {"accessible", accessible(root, folder, address)}};
   }
   json functions = json::array();
-  for (const auto& [address, function] : found) {
+  for (const auto& [address, function] : by_address) {
     functions.push_back(function);
   }
   return functions;

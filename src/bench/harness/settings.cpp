@@ -90,7 +90,7 @@ std::vector<std::string> refused_device_files() {
 }  // namespace
 
 std::vector<Setting> runtime_settings() {
-  std::vector<Setting> found;
+  std::vector<Setting> settings;
   for (const auto& known : kKnown) {
     const auto value = variable(known.name);
     if (!value || value->empty() || !known.obeyed()) {
@@ -98,10 +98,10 @@ std::vector<Setting> runtime_settings() {
     }
     // What blocks is switched on, an engine is switched off.
     if ((*value == "0") != (std::string(known.concerns) == concern::launches)) {
-      found.push_back({known.name, *value, known.concerns});
+      settings.push_back({known.name, *value, known.concerns});
     }
   }
-  return found;
+  return settings;
 }
 
 std::optional<Setting> blocking_setting() {
@@ -123,33 +123,33 @@ void require_free_launches() {
 }
 
 std::vector<Setting> hiding_settings(int visible) {
-  std::vector<Setting> found;
+  std::vector<Setting> settings;
   for (const auto& known : kVisible) {
     const auto value = variable(known.name);
     // An empty list hides every device from CUDA, and has no effect on ROCm.
     const bool given =
         value && (!value->empty() || std::string(FABRICHECK_RUNTIME) == runtime::cuda);
     if (given && known.obeyed() && devices_named(*value) <= visible) {
-      found.push_back({known.name, value->empty() ? "empty" : *value, known.concerns});
+      settings.push_back({known.name, value->empty() ? "empty" : *value, known.concerns});
     }
   }
   const std::string built_for = FABRICHECK_RUNTIME;
   if (built_for != runtime::rocm && built_for != runtime::cuda) {
-    return found;
+    return settings;
   }
   const auto granted = variable("SLURM_GPUS_ON_NODE");
   if (granted && std::atoi(granted->c_str()) == visible) {
-    found.push_back({"SLURM_GPUS_ON_NODE", *granted, concern::devices});
+    settings.push_back({"SLURM_GPUS_ON_NODE", *granted, concern::devices});
   }
   const auto refused =
       built_for == runtime::rocm ? refused_device_files() : std::vector<std::string>{};
   if (!refused.empty()) {
-    found.push_back(
+    settings.push_back(
         {"the control group",
          "closed to " + std::to_string(refused.size()) + " device(s), the first " + refused.front(),
          concern::devices});
   }
-  return found;
+  return settings;
 }
 
 Failure no_such_device(const std::string& device, int visible, const std::string& seen) {
@@ -166,11 +166,11 @@ Failure lacks_devices(const std::string& sentence, int visible) {
 
 json describe_settings(int visible) {
   json described = json::array();
-  auto found = runtime_settings();
+  auto settings = runtime_settings();
   for (auto& setting : hiding_settings(visible)) {
-    found.push_back(std::move(setting));
+    settings.push_back(std::move(setting));
   }
-  for (const auto& setting : found) {
+  for (const auto& setting : settings) {
     described.push_back(
         {{"name", setting.name}, {"value", setting.value}, {"concerns", setting.concerns}});
   }

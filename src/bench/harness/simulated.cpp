@@ -85,8 +85,8 @@ std::vector<SimulatedNic> simulated_nics() {
 
 std::string simulated_provider() { return fabricheck_sim::rank_provider(); }
 
-std::function<void()> on_simulated_halt(const std::function<void()>& told) {
-  return fabricheck_sim::on_halt(told);
+std::function<void()> on_simulated_halt(const std::function<void()>& halt) {
+  return fabricheck_sim::on_halt(halt);
 }
 
 json describe_host() {

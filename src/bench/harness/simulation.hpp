@@ -81,7 +81,7 @@ std::vector<SimulatedNic> simulated_nics();
 /// where there is one node only.
 std::string simulated_provider();
 /// Calls `told` when nothing in a simulation of ranks can proceed, until the result is called.
-std::function<void()> on_simulated_halt(const std::function<void()>& told);
+std::function<void()> on_simulated_halt(const std::function<void()>& halt);
 
 #else
 

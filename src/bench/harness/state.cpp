@@ -78,16 +78,16 @@ std::optional<std::uint64_t> meminfo(const std::string& text, const std::string&
 
 /// The frequency governors of cores, each once, with commas; empty where there is none.
 std::string governors(const std::string& sys, const std::vector<int>& cores) {
-  std::set<std::string> found;
+  std::set<std::string> governors;
   for (const int core : cores) {
     const auto text = file_text(sys + "/devices/system/cpu/cpu" + std::to_string(core) +
                                 "/cpufreq/scaling_governor");
     if (text && !text->empty()) {
-      found.insert(*text);
+      governors.insert(*text);
     }
   }
   std::string text;
-  for (const auto& governor : found) {
+  for (const auto& governor : governors) {
     text += (text.empty() ? "" : ",") + governor;
   }
   return text;
@@ -96,7 +96,7 @@ std::string governors(const std::string& sys, const std::vector<int>& cores) {
 /// The errors that each memory controller counts (EDAC), those of devices joined to the CPU among
 /// them; null where the kernel counts none.
 json controller_errors(const std::string& sys) {
-  std::map<std::string, json> found;
+  std::map<std::string, json> controllers;
   std::error_code none;
   for (const auto& entry :
        std::filesystem::directory_iterator(sys + "/devices/system/edac/mc", none)) {
@@ -111,12 +111,12 @@ json controller_errors(const std::string& sys) {
       continue;
     }
     const auto name = file_text(folder + "/mc_name").value_or("");
-    found[number] = {{"controller", name.empty() ? number : number + " (" + name + ")"},
-                     {"corrected", few},
-                     {"uncorrected", bad}};
+    controllers[number] = {{"controller", name.empty() ? number : number + " (" + name + ")"},
+                           {"corrected", few},
+                           {"uncorrected", bad}};
   }
   json errors;
-  for (const auto& [number, error] : found) {
+  for (const auto& [number, error] : controllers) {
     errors.push_back(error);
   }
   return errors;
@@ -170,7 +170,7 @@ std::vector<DriverProcess> foreign_processes(const std::vector<DriverProcess>& l
   std::set<int> seen;
   unclear = 0;
   for (const auto& process : listed) {
-    if (!seen.insert(process.pid).second || (numbers.own.count(process.pid) > 0)) {
+    if (!seen.insert(process.pid).second || (numbers.ours.count(process.pid) > 0)) {
       continue;
     }
     if (process.pid > 0 && (numbers.comparable || numbers.certain.count(process.pid) > 0)) {
@@ -218,12 +218,12 @@ std::vector<DeviceReading> NodeState::read_devices() const {
 
 json NodeState::devices_state(std::vector<DeviceReading> readings, bool first, json& absent,
                               json& sources) {
-  const auto own = with_children(reference_.processes, scope_.pids);
+  const auto ours = with_children(reference_.processes, scope_.pids);
   const bool host_numbers = sees_host(roots_.proc);
-  const auto any_own = [&own](const DeviceReading& reading) {
+  const auto any_own = [&ours](const DeviceReading& reading) {
     const auto& listed = reading.processes();
-    return listed && std::any_of(listed->begin(), listed->end(), [&own](const auto& process) {
-             return own.count(process.pid) > 0;
+    return listed && std::any_of(listed->begin(), listed->end(), [&ours](const auto& process) {
+             return ours.count(process.pid) > 0;
            });
   };
   const bool own_listed = std::any_of(readings.begin(), readings.end(), any_own);
@@ -241,7 +241,7 @@ json NodeState::devices_state(std::vector<DeviceReading> readings, bool first, j
           certain_.insert(process.pid);  // this run has nothing on a device yet
         }
       }
-      const ProcessNumbers numbers{own, certain_, host_numbers || (own_listed && !of_host)};
+      const ProcessNumbers numbers{ours, certain_, host_numbers || (own_listed && !of_host)};
       std::size_t unclear = 0;
       const auto others = foreign_processes(*reading.processes(), numbers, unclear);
       if (unclear > 0) {
@@ -323,8 +323,8 @@ json NodeState::host_state(const std::optional<OtherLoad>& load, json& absent,
   set("others", others, "/proc/stat, /proc/PID/stat", "/proc/stat does not tell it");
   const auto average = file_text(roots_.proc + "/loadavg");
   double runnable = 0;
-  const bool told = average && std::sscanf(average->c_str(), "%lf", &runnable) == 1;
-  set("load_1min", told ? json(runnable) : json(nullptr), "/proc/loadavg",
+  const bool known = average && std::sscanf(average->c_str(), "%lf", &runnable) == 1;
+  set("load_1min", known ? json(runnable) : json(nullptr), "/proc/loadavg",
       "/proc/loadavg does not tell it");
   set("cores", cores > 0 ? json(cores) : json(nullptr), "/sys/devices/system/cpu/online",
       "/sys/devices/system/cpu/online does not tell it");
@@ -403,8 +403,8 @@ json NodeState::snapshot(bool first) {
   } else {
     const double left = kLeastInterval - (wall_seconds() - reference_.at);
     std::this_thread::sleep_for(std::chrono::duration<double>(std::max(0.0, left)));
-    const auto own = with_children(reference_.processes, scope_.pids);
-    load = other_load(reference_, host_times(roots_.proc, own), scope_.pids, ticks_per_second);
+    const auto ours = with_children(reference_.processes, scope_.pids);
+    load = other_load(reference_, host_times(roots_.proc, ours), scope_.pids, ticks_per_second);
     if (load && load->busy_cores >= kLeastCores) {
       // Who it is takes a look at all processes again: milliseconds where there are thousands.
       load = other_load(reference_, host_times(roots_.proc), scope_.pids, ticks_per_second);

@@ -41,7 +41,7 @@ StateScope state_scope(const nlohmann::json& document, const std::vector<int>& p
 
 /// The process numbers by which a run recognizes its own processes.
 struct ProcessNumbers {
-  std::set<int> own;
+  std::set<int> ours;
   std::set<int> certain;   ///< of other runs, whatever they number
   bool comparable = true;  ///< the driver numbers processes as this one sees them
 };

@@ -151,19 +151,19 @@ class Machine {
                                                "not known";
   }
 
-  [[nodiscard]] Reading read_device(const Device& device, const json& told) const {
+  [[nodiscard]] Reading read_device(const Device& device, const json& of_runtime) const {
     auto reading = new_device();
     if (device.is_virtual()) {
       const std::string source = "runtime host";
-      read_runtime(told, source, reading);
-      if (!told["numa_domain"].is_null()) {
-        reading.set("numa_domain", told["numa_domain"], source);
-        reading.set("cores", cores_of_domain(facts_.host, told["numa_domain"]), "hwloc");
+      read_runtime(of_runtime, source, reading);
+      if (!of_runtime["numa_domain"].is_null()) {
+        reading.set("numa_domain", of_runtime["numa_domain"], source);
+        reading.set("cores", cores_of_domain(facts_.host, of_runtime["numa_domain"]), "hwloc");
       }
       reading.explain_rest("the device is virtual");
       return reading;
     }
-    read_runtime(told, device.amd() ? "hipGetDeviceProperties" : "cudaGetDeviceProperties",
+    read_runtime(of_runtime, device.amd() ? "hipGetDeviceProperties" : "cudaGetDeviceProperties",
                  reading);
     const auto folder = device_folder(sys_, device.address);
     read_identity(sys_, library_, device.address, reading);
@@ -313,14 +313,14 @@ class Machine {
       return;
     }
     const auto& links = kfd_.at(*from.node).links;
-    const auto found = links.find(*to.node);
-    if (found == links.end()) {
+    const auto entry = links.find(*to.node);
+    if (entry == links.end()) {
       reading.set("kind", "none", source);
       reading.set("links", 0, source);
       reading.explain_rest("KFD has no link and no path between them");
       return;
     }
-    const auto& link = found->second;
+    const auto& link = entry->second;
     reading.set("weight", link.weight, source);
     reading.set("kind", link.in_package() ? "package" : link.xgmi() ? "xgmi" : "pcie", source);
     if (!link.xgmi() || link.in_package()) {

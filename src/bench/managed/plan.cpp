@@ -37,9 +37,9 @@ constexpr Names<SharedOperation, 6> kOperations{{
 
 template <typename Value, std::size_t Count>
 const char* name_of(const Names<Value, Count>& names, Value value) {
-  const auto found = std::find_if(names.begin(), names.end(),
+  const auto known = std::find_if(names.begin(), names.end(),
                                   [value](const auto& entry) { return entry.first == value; });
-  return found == names.end() ? "" : found->second;
+  return known == names.end() ? "" : known->second;
 }
 
 std::string device_text(int device, const std::string& arch) {
@@ -108,16 +108,16 @@ Movement movement_of(SharedMemory memory, int device, const std::string& arch,
   return Movement::page_migration;
 }
 
-std::optional<std::string> unexpected(Movement expected, Movement found, SharedMemory memory,
+std::optional<std::string> unexpected(Movement expected, Movement seen, SharedMemory memory,
                                       int device, const std::string& arch) {
-  if (expected == found) {
+  if (expected == seen) {
     return std::nullopt;
   }
   if (memory == SharedMemory::pinned) {
     return "pinned memory does not migrate: page-migration is of --memory managed";
   }
   const auto name = device_text(device, arch);
-  if (found == Movement::page_migration) {
+  if (seen == Movement::page_migration) {
     return name + " migrates pages: " +
            (is_amd(arch) ? "HSA_XNACK=0 is needed" : "zero-copy there is of --memory pinned");
   }

@@ -53,7 +53,7 @@ Movement movement_of(SharedMemory memory, int device, const std::string& arch,
                      const ManagedMemory& known);
 
 /// Why a device does not move data as required, and how to change that; empty if it does.
-std::optional<std::string> unexpected(Movement expected, Movement found, SharedMemory memory,
+std::optional<std::string> unexpected(Movement expected, Movement seen, SharedMemory memory,
                                       int device, const std::string& arch);
 
 /// Whether an operation has a meaning: the last four need pages that can leave the host.

@@ -39,9 +39,11 @@ void check_proof(const std::string& domains) {
 /// A device that is attached to the domain, that of the position where it is one of them: some
 /// runtimes put page-locked memory near the current device, whatever they are asked for.
 int device_near(const Position& position, const std::vector<int>& nearest) {
-  const auto of = [&nearest](int device) { return nearest[static_cast<std::size_t>(device)]; };
+  const auto domain_near = [&nearest](int device) {
+    return nearest[static_cast<std::size_t>(device)];
+  };
   const auto first = std::find(nearest.begin(), nearest.end(), position.domain);
-  return of(position.device) == position.domain || first == nearest.end()
+  return domain_near(position.device) == position.domain || first == nearest.end()
              ? position.device
              : static_cast<int>(first - nearest.begin());
 }

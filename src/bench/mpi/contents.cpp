@@ -56,7 +56,7 @@ Contents contents_of(const MpiJob& job, int rank) {
   if (job.ranks == 0) {
     return of_pairs(job, rank);
   }
-  const Region own{0, job.count, {job.type, rank, 1, 0, 0}};
+  const Region of_rank{0, job.count, {job.type, rank, 1, 0, 0}};
   const Region sum{0, job.count, {job.type, 0, job.ranks, 0, 0}};
   switch (job.operation) {
     case MpiOperation::bcast: {
@@ -64,7 +64,7 @@ Contents contents_of(const MpiJob& job, int rank) {
       return rank == 0 ? Contents{{message}, {message}, true} : Contents{{}, {message}};
     }
     case MpiOperation::allgather: {
-      Contents result{{own}, {}};
+      Contents result{{of_rank}, {}};
       for (int other = 0; other < job.ranks; ++other) {
         result.received.push_back(
             {static_cast<std::uint64_t>(other) * job.count, job.count, {job.type, other, 1, 0, 0}});
@@ -72,15 +72,15 @@ Contents contents_of(const MpiJob& job, int rank) {
       return result;
     }
     case MpiOperation::reduce:
-      return rank == 0 ? Contents{{own}, {sum}} : Contents{{own}, {}};
+      return rank == 0 ? Contents{{of_rank}, {sum}} : Contents{{of_rank}, {}};
     case MpiOperation::allreduce:
-      return {{own}, {sum}};
+      return {{of_rank}, {sum}};
     case MpiOperation::reduce_scatter: {
       const auto counts = scatter_counts(job.count, job.ranks);
       auto part = sum;
       part.count = static_cast<std::uint64_t>(counts.at(static_cast<std::size_t>(rank)));
       part.content.first = std::accumulate(counts.begin(), counts.begin() + rank, std::uint64_t{0});
-      return {{own}, {part}};
+      return {{of_rank}, {part}};
     }
     default:
       return of_exchange(job, rank);

@@ -69,19 +69,19 @@ Coordinator::Reply Coordinator::execute(const MpiJob& job, int batch,
     reply.start = reply.end - reply.seconds;
     return reply;
   }
-  const auto found = worker_.verify(job, faults);
-  reply.bytes_checked = found.bytes_checked;
-  reply.errors = found.errors;
-  if (found.first_mismatch) {
-    reply.offset = found.first_mismatch->offset_bytes;
-    reply.expected = found.first_mismatch->expected;
-    reply.found = found.first_mismatch->found;
+  const auto verification = worker_.verify(job, faults);
+  reply.bytes_checked = verification.bytes_checked;
+  reply.errors = verification.errors;
+  if (verification.first_mismatch) {
+    reply.offset = verification.first_mismatch->offset_bytes;
+    reply.expected = verification.first_mismatch->expected;
+    reply.found = verification.first_mismatch->found;
   }
   return reply;
 }
 
 Verification Coordinator::verification_of(const MpiJob& job, int rank, const Reply& reply) const {
-  Verification found{reply.bytes_checked, reply.errors, std::nullopt};
+  Verification verification{reply.bytes_checked, reply.errors, std::nullopt};
   if (reply.errors > 0) {
     Verification::Mismatch first;
     const auto& place = places_.at(static_cast<std::size_t>(rank));
@@ -90,9 +90,9 @@ Verification Coordinator::verification_of(const MpiJob& job, int rank, const Rep
     first.offset_bytes = reply.offset;
     first.expected_text = element_text(job.type, reply.expected);
     first.found_text = element_text(job.type, reply.found);
-    found.first_mismatch = first;
+    verification.first_mismatch = first;
   }
-  return found;
+  return verification;
 }
 
 void Coordinator::send_command(const MpiJob& job, int batch) {
@@ -103,12 +103,13 @@ void Coordinator::send_command(const MpiJob& job, int batch) {
   }
 }
 
-std::vector<Coordinator::Reply> Coordinator::gather_replies(const MpiJob& job, const Reply& own) {
+std::vector<Coordinator::Reply> Coordinator::gather_replies(const MpiJob& job,
+                                                            const Reply& of_root) {
   std::vector<Reply> result;
   for (const int member : job.members()) {
-    const bool told = member != 0;
-    result.push_back(told ? nlohmann::json::parse(mail_.receive(member, kReply)).get<Reply>()
-                          : own);
+    const bool is_remote = member != 0;
+    result.push_back(is_remote ? nlohmann::json::parse(mail_.receive(member, kReply)).get<Reply>()
+                               : of_root);
   }
   return result;
 }
@@ -168,8 +169,8 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
   std::optional<double> p99;
   if (job.timed && job.operation == MpiOperation::latency && single_messages_ > 0) {
     send_command(job, kSingle);
-    const auto own = job.has(0) ? execute(job, kSingle, {}) : Reply{};
-    p99 = gather_replies(job, own).front().seconds;  // the source has the clock
+    const auto of_root = job.has(0) ? execute(job, kSingle, {}) : Reply{};
+    p99 = gather_replies(job, of_root).front().seconds;  // the source has the clock
   }
   send_command(job, kVerify);
   const auto all = gather_replies(job, job.has(0) ? execute(job, kVerify, faults) : Reply{});
@@ -181,8 +182,8 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
   }
   const auto members = job.members();
   for (std::size_t i = 0; i < members.size(); ++i) {
-    const auto found = verification_of(job, members[i], all[i]);
-    add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, found);
+    const auto of_member = verification_of(job, members[i], all[i]);
+    add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, of_member);
   }
   auto series = with_samples(std::move(parts), samples);
   for (auto& one : series) {

@@ -55,7 +55,7 @@ class Coordinator {
   void send_command(const MpiJob& job, int batch);
   [[nodiscard]] Verification verification_of(const MpiJob& job, int rank, const Reply& reply) const;
   [[nodiscard]] double warm_up_for(const MpiJob& job, const SamplingRules& rules);
-  std::vector<Reply> gather_replies(const MpiJob& job, const Reply& own);
+  std::vector<Reply> gather_replies(const MpiJob& job, const Reply& of_root);
   Reply execute(const MpiJob& job, int batch, const std::vector<Fault>& faults);
   BatchTimes times(const MpiJob& job, int batch);
   [[nodiscard]] Series describe(const MpiJob& job, const std::vector<int>& ranks) const;

@@ -71,9 +71,10 @@ nlohmann::json read_back(const std::vector<RankPair>& pairs, const Places& place
     }
     crossed.insert({pair.from, pair.to});
     group.barrier();
-    for (const auto& [own, peer] : {std::pair(pair.from, pair.to), std::pair(pair.to, pair.from)}) {
-      if (own == group.rank()) {
-        network = to_json(cross(MPI_COMM_WORLD, accessor, peer, node_of(own), places));
+    for (const auto& [mine, peer] :
+         {std::pair(pair.from, pair.to), std::pair(pair.to, pair.from)}) {
+      if (mine == group.rank()) {
+        network = to_json(cross(MPI_COMM_WORLD, accessor, peer, node_of(mine), places));
       }
     }
   }
@@ -101,9 +102,9 @@ std::vector<Nic> counted_nics() {
 
 NicErrors::NicErrors(const RankGroup& group) {
   const auto& nodes = group.nodes();
-  const auto& own = nodes[static_cast<std::size_t>(group.rank())];
+  const auto& node = nodes[static_cast<std::size_t>(group.rank())];
   if (group.several_nodes() &&
-      std::find(nodes.begin(), nodes.end(), own) - nodes.begin() == group.rank()) {
+      std::find(nodes.begin(), nodes.end(), node) - nodes.begin() == group.rank()) {
     nics_ = counted_nics();
     before_ = nic_errors(nics_);
   }

@@ -38,9 +38,9 @@ std::unique_ptr<TimedStream> stream_of(const MpiOptions& options, const RankGrou
 std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& group) {
   const auto cache = stream ? device_last_level_cache(stream->device()) : host_last_level_cache();
   std::vector<RankPlace> places;
-  const auto told = group.gather({{"on_device", stream != nullptr}, {"cache", cache}});
+  const auto reports = group.gather({{"on_device", stream != nullptr}, {"cache", cache}});
   for (int rank = 0; rank < group.size(); ++rank) {
-    const auto& one = told[static_cast<std::size_t>(rank)];
+    const auto& one = reports[static_cast<std::size_t>(rank)];
     RankPlace place;
     place.node = group.nodes()[static_cast<std::size_t>(rank)];
     place.memory = one["on_device"].get<bool>() ? memory::device : memory::host_pageable;

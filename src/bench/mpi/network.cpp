@@ -139,8 +139,8 @@ std::optional<NetworkPlace> Places::of(const std::string& node, const std::strin
   if (by_address_) {
     return slingshot_place(address);
   }
-  const auto found = nodes_.find(node);
-  return found == nodes_.end() ? std::nullopt : std::optional(found->second);
+  const auto place = nodes_.find(node);
+  return place == nodes_.end() ? std::nullopt : std::optional(place->second);
 }
 
 std::string distance_of(const std::optional<NetworkPlace>& one,

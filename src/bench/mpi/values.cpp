@@ -131,16 +131,16 @@ std::uint64_t type_bytes(DataType type) {
 std::vector<DataType> parse_types(const std::string& text) {
   std::vector<DataType> types;
   for (const auto& name : split_list(text, "the list of types")) {
-    const auto* found = std::find_if(kTypes.begin(), kTypes.end(),
+    const auto* match = std::find_if(kTypes.begin(), kTypes.end(),
                                      [&name](DataType type) { return name == type_name(type); });
-    if (found == kTypes.end()) {
+    if (match == kTypes.end()) {
       throw Failure(Status::usage,
                     "'" + name + "' is not a type: choose from byte, int32, float, double");
     }
-    if (std::find(types.begin(), types.end(), *found) != types.end()) {
+    if (std::find(types.begin(), types.end(), *match) != types.end()) {
       throw Failure(Status::usage, "'" + text + "' names the type " + name + " twice");
     }
-    types.push_back(*found);
+    types.push_back(*match);
   }
   return types;
 }

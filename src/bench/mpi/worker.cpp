@@ -87,9 +87,9 @@ Worker::Arrays& Worker::arrays_of(const MpiJob& job) {
 MPI_Comm Worker::comm_of(const MpiJob& job) {
   auto members = job.members();
   std::sort(members.begin(), members.end());
-  const auto found = comms_.find(members);
-  if (found != comms_.end()) {
-    return found->second;
+  const auto known = comms_.find(members);
+  if (known != comms_.end()) {
+    return known->second;
   }
   MPI_Group all = MPI_GROUP_NULL;
   MPI_Group some = MPI_GROUP_NULL;
@@ -163,11 +163,11 @@ Verification Worker::verify(const MpiJob& job, const std::vector<Fault>& faults)
       made_fault_ = true;
     }
   }
-  Verification found;
+  Verification verification;
   for (const auto& region : regions) {
-    add(found, compare(accessor_, data, region));
+    add(verification, compare(accessor_, data, region));
   }
-  return found;
+  return verification;
 }
 
 Exchange Worker::exchange_of(const MpiJob& job, const RankPair& pair) {

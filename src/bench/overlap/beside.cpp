@@ -121,10 +121,10 @@ void Overlap::prepare() const {
 }
 
 void Overlap::verify(Part part, const std::vector<Fault>& faults) {
-  const auto keep = [this](Part of, Verification found) {
-    auto& kept = verified_[of];
-    if (kept.errors == 0) {
-      kept = std::move(found);
+  const auto keep = [this](Part which, Verification verification) {
+    auto& verified = verified_[which];
+    if (verified.errors == 0) {
+      verified = std::move(verification);
     }
   };
   const bool both = part == compute_beside || part == copy_beside;
@@ -135,11 +135,11 @@ void Overlap::verify(Part part, const std::vector<Fault>& faults) {
     const auto& owner = peer_stream_ ? *peer_stream_ : copy_stream_;
     auto* to = host_ == nullptr ? at_peer_.as<double>() : host_->destination().as<double>();
     inject(faults, owner, to, words_);
-    auto found = compare(owner, to, words_, {1, kSeed, 0, 0});
-    if (host_ != nullptr && found.first_mismatch) {
-      found.first_mismatch->device = -1;
+    auto compared = compare(owner, to, words_, {1, kSeed, 0, 0});
+    if (host_ != nullptr && compared.first_mismatch) {
+      compared.first_mismatch->device = -1;
     }
-    keep(both ? copy_beside : copy_alone, std::move(found));
+    keep(both ? copy_beside : copy_alone, std::move(compared));
   }
 }
 
@@ -151,16 +151,16 @@ BatchTimes Overlap::run(Part part, const std::vector<Fault>& faults) {
     prepare();
     const auto times = batches_[part].run(1);
     if (both) {
-      const auto& own = part == compute_beside ? compute_stream_ : copy_stream_;
+      const auto& stream = part == compute_beside ? compute_stream_ : copy_stream_;
       const auto& other = part == compute_beside ? copy_stream_ : compute_stream_;
       const double shorter = std::min(times.device[0], times.device[1]);
-      const double skew = std::abs(own.starts_after(other)) / shorter;
+      const double skew = std::abs(stream.starts_after(other)) / shorter;
       if (skew > most_skew_ && tries < kTries) {
         continue;
       }
       require_together(skew, most_skew_);
       proof_.skew = std::max(proof_.skew, skew);
-      proof_.alone = std::max(proof_.alone, own.stops_after(other) / times.device[0]);
+      proof_.alone = std::max(proof_.alone, stream.stops_after(other) / times.device[0]);
     }
     verify(part, faults);
     return times;

@@ -69,8 +69,8 @@ PeerAccess::PeerAccess(const std::set<int>& devices) {
 }
 
 std::optional<std::string> PeerAccess::obstacle(int device, int owner) const {
-  const auto found = obstacles_.find({device, owner});
-  return found == obstacles_.end() ? std::nullopt : std::optional<std::string>(found->second);
+  const auto obstacle = obstacles_.find({device, owner});
+  return obstacle == obstacles_.end() ? std::nullopt : std::optional<std::string>(obstacle->second);
 }
 
 std::map<int, Lane> lanes_needed(const std::vector<Job>& jobs) {
@@ -90,8 +90,8 @@ std::map<int, Lane> lanes_needed(const std::vector<Job>& jobs) {
 Peers::Peers(const std::set<int>& devices, const Sizes& sizes) : sizes_(sizes) {
   const auto words = moved_bytes(sizes.array) / sizeof(double);
   for (const int device : devices) {
-    const auto found = sizes.lanes.find(device);
-    const Lane lanes = found == sizes.lanes.end() ? Lane{} : found->second;
+    const auto entry = sizes.lanes.find(device);
+    const Lane lanes = entry == sizes.lanes.end() ? Lane{} : entry->second;
     TimedStream stream(device);
     // Each array is written before the next is asked for: only then does a runtime that
     // overcommits know what is left.

@@ -125,9 +125,9 @@ std::vector<Measurement> parse_measurements(const std::string& text) {
   }
   std::vector<Measurement> measurements;
   for (const auto& name : split_list(text, "the list of operations")) {
-    const auto found = std::find_if(known.begin(), known.end(),
-                                    [&name](const Measurement& one) { return one.name() == name; });
-    if (found == known.end()) {
+    const auto measurement = std::find_if(
+        known.begin(), known.end(), [&name](const Measurement& one) { return one.name() == name; });
+    if (measurement == known.end()) {
       std::string names;
       for (const auto& one : known) {
         names += (names.empty() ? "" : ", ") + one.name();
@@ -138,7 +138,7 @@ std::vector<Measurement> parse_measurements(const std::string& text) {
                     [&name](const Measurement& one) { return one.name() == name; })) {
       throw Failure(Status::usage, "'" + text + "' names the operation " + name + " twice");
     }
-    measurements.push_back(*found);
+    measurements.push_back(*measurement);
   }
   return measurements;
 }

@@ -100,12 +100,12 @@ Verification ExchangeArrays::check(const ExchangeJob& job, const std::vector<Fau
     add(result, compare_bytes(stream_, on_device, bytes, seed));
   }
   if (job.to_host()) {
-    auto found = by_cpu() ? compare_bytes(on_host, bytes, seed)
-                          : compare_bytes(stream_, on_host, bytes, seed);
-    if (found.first_mismatch) {
-      found.first_mismatch->device = -1;
+    auto comparison = by_cpu() ? compare_bytes(on_host, bytes, seed)
+                               : compare_bytes(stream_, on_host, bytes, seed);
+    if (comparison.first_mismatch) {
+      comparison.first_mismatch->device = -1;
     }
-    add(result, found);
+    add(result, comparison);
   }
   return result;
 }

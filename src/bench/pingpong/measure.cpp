@@ -22,9 +22,9 @@ using nlohmann::json;
 
 /// The caches of this rank alone: the host's caches are shared by its ranks.
 std::uint64_t caches_of(const RankGroup& group, const json& ranks) {
-  const auto& own = ranks[static_cast<std::size_t>(group.rank())]["host"];
-  const auto neighbours = std::count_if(ranks.begin(), ranks.end(),
-                                        [&own](const json& other) { return other["host"] == own; });
+  const auto& host = ranks[static_cast<std::size_t>(group.rank())]["host"];
+  const auto neighbours = std::count_if(
+      ranks.begin(), ranks.end(), [&host](const json& other) { return other["host"] == host; });
   return std::max(host_last_level_cache() / static_cast<std::uint64_t>(neighbours),
                   device_last_level_cache(group.device()));
 }
@@ -48,8 +48,9 @@ std::vector<std::string> sharing_notes(const RankGroup& group) {
 }
 
 bool all_agree(const RankGroup& group, bool mine) {
-  const auto told = group.gather(mine);
-  return std::all_of(told.begin(), told.end(), [](const json& one) { return one.get<bool>(); });
+  const auto answers = group.gather(mine);
+  return std::all_of(answers.begin(), answers.end(),
+                     [](const json& one) { return one.get<bool>(); });
 }
 
 /// Seconds of single copies, the same number on every rank: those of the slowest rank.
@@ -138,8 +139,8 @@ void measure_ranks(const PingpongOptions& options, RankGroup& group, Run& run) {
   group.step("what each rank has to work with",
              [&] { work = prepare_rank(group, run.document().content()["ranks"]); });
   std::uint64_t caches = 0;
-  for (const auto& told : group.gather(work.caches)) {
-    caches = std::max(caches, told.get<std::uint64_t>());
+  for (const auto& bytes : group.gather(work.caches)) {
+    caches = std::max(caches, bytes.get<std::uint64_t>());
   }
   group.step("the plan of what is measured", [&] { plan_jobs(options, caches, work); });
   for (const auto& note : work.notes) {
@@ -164,9 +165,9 @@ void measure_ranks(const PingpongOptions& options, RankGroup& group, Run& run) {
       part = measure_job(group, *arrays, job, rules, i == 0 ? rules.warm_up_seconds : 0);
       part.in_memory = past_caches(2 * job.bytes, work.caches);
     });
-    const auto told = group.gather(to_json(part));
+    const auto parts = group.gather(to_json(part));
     for (int rank = 0; rank < group.size(); ++rank) {
-      auto series = exchange_series(job, rank_part(told[static_cast<std::size_t>(rank)]),
+      auto series = exchange_series(job, rank_part(parts[static_cast<std::size_t>(rank)]),
                                     group.device_of(rank), devices, group.size() == 1);
       movers.of_host(series, job.bytes);
       series.ranks = {rank};

@@ -14,10 +14,10 @@ json place_json(const Place& place) {
           {"huge", place.huge_page_bytes ? json(*place.huge_page_bytes) : json(nullptr)}};
 }
 
-Place place_of(const json& told) {
-  Place place{told["memory"], told["device"], told["numa_domain"]};
-  if (!told["huge"].is_null()) {
-    place.huge_page_bytes = told["huge"].get<std::uint64_t>();
+Place place_of(const json& content) {
+  Place place{content["memory"], content["device"], content["numa_domain"]};
+  if (!content["huge"].is_null()) {
+    place.huge_page_bytes = content["huge"].get<std::uint64_t>();
   }
   return place;
 }
@@ -40,15 +40,15 @@ json to_json(const RankPart& part) {
           {"mismatch", mismatch}};
 }
 
-RankPart rank_part(const json& told) {
-  RankPart part{place_of(told["source"]),
-                place_of(told["destination"]),
-                told["in_memory"],
-                told["seconds"],
+RankPart rank_part(const json& content) {
+  RankPart part{place_of(content["source"]),
+                place_of(content["destination"]),
+                content["in_memory"],
+                content["seconds"],
                 {}};
-  part.verification.bytes_checked = told["checked"];
-  part.verification.errors = told["errors"];
-  if (const auto& mismatch = told["mismatch"]; !mismatch.is_null()) {
+  part.verification.bytes_checked = content["checked"];
+  part.verification.errors = content["errors"];
+  if (const auto& mismatch = content["mismatch"]; !mismatch.is_null()) {
     part.verification.first_mismatch = {mismatch[0], mismatch[1], mismatch[2], mismatch[3]};
   }
   return part;

@@ -17,7 +17,7 @@ struct RankPart {
   Verification verification;
 };
 nlohmann::json to_json(const RankPart& part);
-RankPart rank_part(const nlohmann::json& told);
+RankPart rank_part(const nlohmann::json& content);
 
 /// A rank's series. `device` is the rank's, `device_set` that of all ranks that work at the same
 /// time, both as the document numbers them; `alone`: there is no other rank.

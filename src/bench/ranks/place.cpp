@@ -114,20 +114,20 @@ int choose_device(const std::vector<int>& map, int rank, int local_rank, int cou
 }
 
 int domain_of_cores(const std::vector<int>& cores, const json& domains) {
-  int found = -1;
+  int domain_index = -1;
   for (const int core : cores) {
     for (const auto& domain : domains) {
-      const auto& own = domain["cores"];
-      if (std::find(own.begin(), own.end(), core) != own.end()) {
+      const auto& of_domain = domain["cores"];
+      if (std::find(of_domain.begin(), of_domain.end(), core) != of_domain.end()) {
         const int index = domain["index"];
-        if (found >= 0 && found != index) {
+        if (domain_index >= 0 && domain_index != index) {
           return -1;
         }
-        found = index;
+        domain_index = index;
       }
     }
   }
-  return found;
+  return domain_index;
 }
 
 Together together(const std::vector<RankReport>& reports) {

@@ -99,7 +99,7 @@ int allocated_domain() {
 }  // namespace
 
 struct RankGroup::State {
-  Notice* own = nullptr;
+  Notice* notice_of_rank = nullptr;
   std::vector<const Notice*> board;
   mutable std::mutex looking;  // the watchdog's thread looks at the board
   MPI_Win window = MPI_WIN_NULL;
@@ -122,9 +122,9 @@ struct RankGroup::State {
     if (kSimulated) {
       local_rank = rank;
       private_notice = std::make_unique<Notice>();
-      own = private_notice.get();
-      FABRICHECK_MPI(MPI_Allgather(&own, sizeof own, MPI_BYTE, board.data(), sizeof own, MPI_BYTE,
-                                   MPI_COMM_WORLD));
+      notice_of_rank = private_notice.get();
+      FABRICHECK_MPI(MPI_Allgather(&notice_of_rank, sizeof notice_of_rank, MPI_BYTE, board.data(),
+                                   sizeof notice_of_rank, MPI_BYTE, MPI_COMM_WORLD));
       return;
     }
     here = ranks_of_node(rank);
@@ -134,8 +134,8 @@ struct RankGroup::State {
     void* memory_of_window = nullptr;
     FABRICHECK_MPI(MPI_Win_allocate_shared(sizeof(Notice), 1, MPI_INFO_NULL, here,
                                            &memory_of_window, &window));
-    own = new (memory_of_window) Notice;
-    own->process = getpid();
+    notice_of_rank = new (memory_of_window) Notice;
+    notice_of_rank->process = getpid();
     std::vector<int> ranks(static_cast<std::size_t>(count));
     FABRICHECK_MPI(MPI_Allgather(&rank, 1, MPI_INT, ranks.data(), 1, MPI_INT, here));
     ranks_here = ranks;
@@ -173,14 +173,14 @@ Together RankGroup::State::together_of(RankReport& report, const RankGroup& grou
   }
   report.host = host;
   std::vector<RankReport> reports;
-  for (const auto& told : group.gather_to_root(report)) {
-    reports.push_back(told);
+  for (const auto& content : group.gather_to_root(report)) {
+    reports.push_back(content);
   }
   auto all = group.rank() == 0 ? together(reports) : Together{};
   if (kSimulated || !group.root_only_) {
-    json told = all;
-    group.share(told, 0);
-    all = told;
+    json content = all;
+    group.share(content, 0);
+    all = content;
   }
   return all;
 }
@@ -332,13 +332,13 @@ int RankGroup::memory_domain_of(int rank) const {
 }
 
 std::vector<int> RankGroup::processes() const {
-  std::vector<int> found;
+  std::vector<int> processes;
   for (const auto* notice : state_->board) {
     if (notice != nullptr) {  // null: on another machine
-      found.push_back(static_cast<int>(notice->process));
+      processes.push_back(static_cast<int>(notice->process));
     }
   }
-  return found;
+  return processes;
 }
 
 bool RankGroup::several_nodes() const {
@@ -359,7 +359,7 @@ void RankGroup::step(const std::string& what, const std::function<void()>& work)
   Outcome mine;
   try {
     inject_rank_faults(faults_, rank_, steps_);
-    enter(*state_->own, what);
+    enter(*state_->notice_of_rank, what);
     work();
   } catch (const Failure& failure) {
     mine = {failure.status(), failure.what(), false};
@@ -369,9 +369,9 @@ void RankGroup::step(const std::string& what, const std::function<void()>& work)
     mine = {Status::software, error.what(), false};
   }
   if (mine.status != Status::good) {
-    fail(*state_->own, mine);
+    fail(*state_->notice_of_rank, mine);
   }
-  ++state_->own->left;
+  ++state_->notice_of_rank->left;
   const auto all = lowest(mine);
   if (!all.complete) {
     state_->agreed = all.sentence;
@@ -418,7 +418,7 @@ void RankGroup::part() {
 void RankGroup::begin_alone(const std::string& what) {
   ++steps_;
   inject_rank_faults(faults_, rank_, steps_);
-  enter(*state_->own, what);
+  enter(*state_->notice_of_rank, what);
 }
 
 Outcome RankGroup::agree(const Outcome& mine) {
@@ -428,7 +428,7 @@ Outcome RankGroup::agree(const Outcome& mine) {
   }
   try {
     if (!mine.complete && mine.sentence != state_->agreed) {
-      fail(*state_->own, mine);
+      fail(*state_->notice_of_rank, mine);
     }
     const auto all = lowest(mine);
     if (!all.complete) {
@@ -446,14 +446,14 @@ std::optional<Outcome> RankGroup::trouble(bool now) {
   if (state_->settled || parted_) {
     return std::nullopt;
   }
-  auto found = trouble_on(state_->board, !kSimulated);
-  if (!found || now) {
-    return found;
+  auto seen = trouble_on(state_->board, !kSimulated);
+  if (!seen || now) {
+    return seen;
   }
   if (!state_->trouble_since) {
     state_->trouble_since = wall_seconds();
   }
-  return wall_seconds() - *state_->trouble_since < kGrace ? std::nullopt : found;
+  return wall_seconds() - *state_->trouble_since < kGrace ? std::nullopt : seen;
 }
 
 bool RankGroup::is_abandoned() const {
@@ -505,7 +505,7 @@ void RankGroup::leave() {
   {
     const std::lock_guard lock(state_->looking);
     state_->settled = true;
-    state_->own->gone = true;
+    state_->notice_of_rank->gone = true;
     state_->left = true;
   }
   state_->memory.reset();
@@ -521,7 +521,7 @@ void RankGroup::leave() {
   }
   std::vector<long> others;
   for (const auto* notice : state_->board) {
-    if (notice != nullptr && notice != state_->own && notice->process > 0) {
+    if (notice != nullptr && notice != state_->notice_of_rank && notice->process > 0) {
       others.push_back(notice->process);
     }
   }

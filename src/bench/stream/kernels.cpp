@@ -283,16 +283,16 @@ std::vector<Variant> variants_of(StreamOperation operation, const std::vector<Va
 std::vector<StreamOperation> parse_operations(const std::string& text) {
   std::vector<StreamOperation> operations;
   for (const auto& name : split_list(text, "the list of kernels")) {
-    const auto found = std::find_if(kNames.begin(), kNames.end(),
+    const auto entry = std::find_if(kNames.begin(), kNames.end(),
                                     [&name](const auto& known) { return name == known.second; });
-    if (found == kNames.end()) {
+    if (entry == kNames.end()) {
       std::string names;
       for (const auto& known : kNames) {
         names += (names.empty() ? "" : ", ") + std::string(known.second);
       }
       throw Failure(Status::usage, "'" + name + "' is not a kernel: choose from " + names);
     }
-    operations.push_back(found->first);
+    operations.push_back(entry->first);
   }
   return operations;
 }

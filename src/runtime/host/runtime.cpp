@@ -96,12 +96,12 @@ hipError_t release(void* data) {
   }
   auto& all = machine();
   const std::lock_guard lock(all.mutex);
-  const auto found = all.allocations.find(data);
-  if (found == all.allocations.end()) {
+  const auto allocation = all.allocations.find(data);
+  if (allocation == all.allocations.end()) {
     return result(hipErrorInvalidValue);
   }
-  (void)munmap(data, found->second);
-  all.allocations.erase(found);
+  (void)munmap(data, allocation->second);
+  all.allocations.erase(allocation);
   return hipSuccess;
 }
 

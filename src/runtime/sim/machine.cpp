@@ -117,21 +117,21 @@ const Allocation* allocation_of(const void* data) {
 /// The way between two devices: with the links of a direct one.
 fabricheck::PeerWay way_of(const Place& source, const Place& destination) {
   const auto& parallel = machine().node.parallel;
-  const auto found = parallel.find({source, destination});
+  const auto links_between = parallel.find({source, destination});
   fabricheck::PeerWay way;
-  way.direct = found != parallel.end();
-  way.links = way.direct ? found->second : 1;
+  way.direct = links_between != parallel.end();
+  way.links = way.direct ? links_between->second : 1;
   return way;
 }
 
 Flow kernel_flow(int device, const Place& place, bool write, std::uint64_t bytes) {
   const auto& routes = machine().node.kernel;
-  const auto found = routes.find({physical(device), place, write});
-  if (found == routes.end()) {
+  const auto route = routes.find({physical(device), place, write});
+  if (route == routes.end()) {
     throw std::runtime_error("device " + std::to_string(device) + " has no way to the memory of " +
                              place);
   }
-  return {&found->second, bytes};
+  return {&route->second, bytes};
 }
 
 }  // namespace
@@ -181,14 +181,14 @@ Place place_of(const void* data) {
   if (const auto place = page_place(data)) {
     return *place;
   }
-  const auto* found = allocation_of(data);
-  return found != nullptr ? found->place
-                          : "domain" + std::to_string(machine().node.domains.front().index);
+  const auto* allocation = allocation_of(data);
+  return allocation != nullptr ? allocation->place
+                               : "domain" + std::to_string(machine().node.domains.front().index);
 }
 
 bool is_pageable(const void* data) {
-  const auto* found = allocation_of(data);
-  return found == nullptr || found->pageable;
+  const auto* allocation = allocation_of(data);
+  return allocation == nullptr || allocation->pageable;
 }
 
 Cost kernel_cost(int device, const std::vector<Access>& accesses) {
@@ -225,12 +225,12 @@ Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes
   const bool pageable = is_pageable(from) || is_pageable(to);
   const double pinning = pageable && bytes > node.staged_bytes ? node.pin : 0;
   const auto& routes = pageable ? node.pageable : node.copy;
-  const auto found = routes.find({source, destination});
-  const auto mover = found == routes.end()
+  const auto entry = routes.find({source, destination});
+  const auto mover = entry == routes.end()
                          ? fabricheck::Mover{fabricheck::engine::kernel, std::nullopt}
                          : mover_of(source, destination, bytes);
   if (mover.engine == fabricheck::engine::copy_engine) {
-    const auto& route = found->second;
+    const auto& route = entry->second;
     const auto engines = static_cast<std::uint64_t>(mover.engines.value_or(1));
     Cost cost{route.start + pinning, {}};
     for (std::uint64_t left = bytes, i = engines; i > 0; --i) {

@@ -26,14 +26,14 @@ Range range_of(const void* data, std::uint64_t bytes) {
   if (after == all.managed.begin()) {
     return {};
   }
-  const auto found = std::prev(after);
-  const auto& allocation = all.allocations.at(found->first);
-  const auto first = address - found->first;
+  const auto entry = std::prev(after);
+  const auto& allocation = all.allocations.at(entry->first);
+  const auto first = address - entry->first;
   if (first >= allocation.bytes) {
     return {};
   }
   const auto last = std::min<std::uint64_t>(allocation.bytes, first + bytes);
-  return {&found->second, allocation.place, first, last};
+  return {&entry->second, allocation.place, first, last};
 }
 
 /// The flows over those routes that the pages of a range take to a place.
@@ -104,11 +104,11 @@ std::uint64_t bytes_on_devices(const void* data, std::uint64_t bytes) {
   if (range.pages == nullptr) {
     return 0;
   }
-  std::uint64_t found = 0;
+  std::uint64_t elsewhere = 0;
   for (const auto& [place, part] : range.pages->bytes(range.first, range.last)) {
-    found += place.empty() || place == range.home ? 0 : part;
+    elsewhere += place.empty() || place == range.home ? 0 : part;
   }
-  return found;
+  return elsewhere;
 }
 
 std::vector<Flow> pages_to_device(int device, const void* data, std::uint64_t bytes) {

@@ -79,8 +79,8 @@ double message_factor(NodeDescription& node, const MessageWay& way, double bytes
   const double data = data_of_message(bytes);
   const bool small = way.host_only || data < static_cast<double>(node.small_message_bytes);
   const auto size = static_cast<std::uint64_t>(data);
-  const double own = small ? node.small_message_cost : node.message_cost;
-  const double cost = (way.nic ? 0 : own) + delay_by_faults(node, {{&way.route, size}});
+  const double per_message = small ? node.small_message_cost : node.message_cost;
+  const double cost = (way.nic ? 0 : per_message) + delay_by_faults(node, {{&way.route, size}});
   const double moving = bytes / way.bytes_per_second;
   const double slowed = bytes / rate_alone(node, way.route.of(size));
   return bytes > 0 ? moving / (slowed + cost) : 1;

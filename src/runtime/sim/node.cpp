@@ -27,8 +27,8 @@ class LinkNumbers {
 
   [[nodiscard]] std::optional<std::size_t> find(const std::string& name) const {
     for (const auto& full : {name + suffix_, name}) {
-      if (const auto found = numbers_.find(full); found != numbers_.end()) {
-        return found->second;
+      if (const auto entry = numbers_.find(full); entry != numbers_.end()) {
+        return entry->second;
       }
     }
     return std::nullopt;
@@ -38,11 +38,11 @@ class LinkNumbers {
   [[nodiscard]] std::vector<std::size_t> of(const json& names) const {
     std::vector<std::size_t> links;
     for (const auto& name : names) {
-      const auto found = find(name.get<std::string>());
-      if (!found) {
+      const auto number = find(name.get<std::string>());
+      if (!number) {
         throw std::runtime_error("a route has the unknown link '" + name.get<std::string>() + "'");
       }
-      links.push_back(*found);
+      links.push_back(*number);
     }
     if (links.empty()) {
       throw std::runtime_error("a route has no link");

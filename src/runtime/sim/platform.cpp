@@ -204,23 +204,23 @@ struct Messages {
   std::map<std::pair<const s4u::Host*, const s4u::Host*>, Sent> ways;
 
   Sent* find(const s4u::Host* source, const s4u::Host* destination) {
-    const auto found = ways.find({source, destination});
-    return found == ways.end() ? nullptr : &found->second;
+    const auto entry = ways.find({source, destination});
+    return entry == ways.end() ? nullptr : &entry->second;
   }
 
   /// Which part of its bandwidth a message gets that starts now.
   double part(double bytes, const s4u::Host* source, const s4u::Host* destination) {
-    const auto* found = find(source, destination);
-    if (found == nullptr) {
+    const auto* message = find(source, destination);
+    if (message == nullptr) {
       return 1;
     }
-    if (found->bytes != nullptr) {
-      *found->bytes += static_cast<std::uint64_t>(data_of_message(bytes));
+    if (message->bytes != nullptr) {
+      *message->bytes += static_cast<std::uint64_t>(data_of_message(bytes));
     }
-    const double most = machine().device_messages / found->way.bytes_per_second;
-    const double noise = found->way.nic ? noise_factor() : 1;
-    const double factor = message_factor(system.nodes.front(), found->way, bytes) / noise;
-    return found->way.host_only ? factor : std::min(factor, most);
+    const double most = machine().device_messages / message->way.bytes_per_second;
+    const double noise = message->way.nic ? noise_factor() : 1;
+    const double factor = message_factor(system.nodes.front(), message->way, bytes) / noise;
+    return message->way.host_only ? factor : std::min(factor, most);
   }
 };
 
@@ -332,11 +332,11 @@ std::vector<RankNic> rank_nics() {
 
 const std::string& rank_provider() { return machine().node.provider; }
 
-std::function<void()> on_halt(const std::function<void()>& told) {
+std::function<void()> on_halt(const std::function<void()>& halt) {
   const auto wanted = std::make_shared<bool>(true);
-  s4u::Engine::on_deadlock_cb([wanted, told] {
+  s4u::Engine::on_deadlock_cb([wanted, halt] {
     if (*wanted) {
-      told();
+      halt();
     }
   });
   return [wanted] { *wanted = false; };
@@ -387,8 +387,8 @@ void make_platform_for_ranks() {
                  const auto&) { return messages->part(bytes, source, destination); });
   model->set_lat_factor_cb([messages](double, const s4u::Host* source, const s4u::Host* destination,
                                       const auto&, const auto&) {
-    const auto* found = messages->find(source, destination);
-    return found == nullptr || !found->way.nic ? 1.0 : noise_factor() * found->way.latency;
+    const auto* message = messages->find(source, destination);
+    return message == nullptr || !message->way.nic ? 1.0 : noise_factor() * message->way.latency;
   });
   all.seal();
 }

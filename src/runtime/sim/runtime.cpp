@@ -59,15 +59,15 @@ hipError_t release(void* data) {
     return hipSuccess;
   }
   auto& all = machine();
-  const auto found = all.allocations.find(reinterpret_cast<std::uintptr_t>(data));
-  if (found == all.allocations.end()) {
+  const auto allocation = all.allocations.find(reinterpret_cast<std::uintptr_t>(data));
+  if (allocation == all.allocations.end()) {
     return hipErrorInvalidValue;
   }
   finish_all_streams();
-  give_back(data, found->second.bytes);
-  all.allocated[found->second.place] -= found->second.bytes;
-  all.managed.erase(found->first);
-  all.allocations.erase(found);
+  give_back(data, allocation->second.bytes);
+  all.allocated[allocation->second.place] -= allocation->second.bytes;
+  all.managed.erase(allocation->first);
+  all.allocations.erase(allocation);
   return hipSuccess;
 }
 

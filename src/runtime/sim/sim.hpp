@@ -53,7 +53,7 @@ const std::string& rank_provider();
 std::optional<int> rank_device();
 
 /// Calls `told` when nothing in the simulation of ranks can go on, until the result is called.
-std::function<void()> on_halt(const std::function<void()>& told);
+std::function<void()> on_halt(const std::function<void()>& halt);
 
 /// Why there is no simulated node, in one sentence; empty when there is one.
 const std::string& problem();
