@@ -121,7 +121,7 @@ def _source(source: Source) -> str:
 def _totals(shown: Sequence[Row]) -> Iterator[str]:
     kinds = Counter(row.kind for row in shown)
     gating = sum(number for kind, number in kinds.items() if kind not in (REPORT_ONLY, MISSING))
-    # Of a rehearsal, and of a site with limits of its own only: docs/limits.md.
+    # Only a rehearsal and a site with its own limits have these: docs/limits.md.
     rare = {kind for kind in (SIMULATED, "site") if not kinds[kind]}
     each = listed(f"{kinds[kind]} {word}" for kind, word in _KINDS.items() if kind not in rare)
     bare = sum(row.kind == REPORT_ONLY and not row.how for row in shown)

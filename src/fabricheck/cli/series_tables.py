@@ -27,7 +27,7 @@ _UNITS = {"GB/s": "GB/s (1e9 bytes per second)", "us": "us"}
 def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> Iterator[Block]:
     """Yield the lines and tables of all checks, those that failed first.
 
-    Of a check without a document its metrics are shown.
+    A check without a document is shown by its metrics.
     """
     yield from heading
     hidden, summarised = 0, False

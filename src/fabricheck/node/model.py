@@ -339,8 +339,8 @@ class NodeModel:
         """Return the NIC nearest to a device; ``None`` on a node whose model has no NICs.
 
         That is the one on the device itself, else on its package, else on its NUMA domain, else on
-        the device with the widest path. Of several the first that fewest devices before this one
-        have.
+        the device with the widest path: of several the first that was taken by the fewest devices
+        before this one.
 
         :raises UsageError: for a device that the node lacks.
         """

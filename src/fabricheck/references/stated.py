@@ -140,7 +140,7 @@ class References:
 
     @functools.cached_property
     def transfers(self) -> Mapping[str, Transfer]:
-        """By partition the metrics that it takes from another one's record."""
+        """The metrics that a partition takes from another one's record, by partition."""
         files = sorted(self.folder.glob(f"{TRANSFERS}/*.yaml"))
         return {transfer.partition: transfer for transfer in map(calibrated.read_transfer, files)}
 
@@ -320,7 +320,7 @@ def _expanded(names: str) -> list[str]:
 def _counts(entry: Sequence[Any], stated: Any, has_table: bool) -> bool:
     """Whether a calibrated entry applies instead of the one in a file.
 
-    :param own: whether that is under the partition's own name, not its set's.
+    :param has_table: whether that is under the partition's own name, not its set's.
     """
     if stated is None:
         return True

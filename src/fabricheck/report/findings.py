@@ -228,7 +228,7 @@ class Partition:
 
     @property
     def devices(self) -> Iterator[dict[str, Any]]:
-        """Of each measured GPU its memory, its host link and the copies to its peers, in GB/s."""
+        """The memory, host link and copies to peers of each measured GPU, in GB/s."""
         if self.observed.simulated or self.observed.runtimes <= {"host"}:
             return
         values_of = {

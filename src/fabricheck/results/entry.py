@@ -58,7 +58,7 @@ class Entry:
     def node(self) -> str | None:
         """Return the scheduler's name of the document's node, where it is recorded.
 
-        Of several nodes it is their host list.
+        Several nodes have their host list in its place.
         """
         if self.case is not None and self.case.node is not None:
             return self.case.node

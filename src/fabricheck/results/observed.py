@@ -70,7 +70,7 @@ class Observed:
 
     @cached_property
     def left_out(self) -> Mapping[str, int]:
-        """By experiment the number of series left out, for wrong data or an injected fault."""
+        """The number of series left out of each experiment, for wrong data or an injected fault."""
         return Counter(point.experiment for point in self.series if not point.right)
 
     @cached_property
@@ -86,7 +86,7 @@ class Observed:
 
     @cached_property
     def _made_of(self) -> Mapping[tuple[int, int], Sequence[Metric]]:
-        """By document and series the metrics made of it."""
+        """The metrics made of each series, by document and series."""
         return grouped(
             ((id(metric.check_row.document), index), metric)
             for metric in self.metrics

@@ -108,7 +108,7 @@ class Source:
 
     @cached_property
     def by_case(self) -> Mapping[int, Entry]:
-        """By identity of a case its document, or why there is none."""
+        """The document of each case, or why there is none, by the identity of the case."""
         return {id(entry.case): entry for entry in self.entries if entry.case is not None}
 
     @cached_property
@@ -370,11 +370,11 @@ def read(names: Sequence[str] = (), all_sessions: bool = False) -> Results:
     partition, a node, or both may follow ``@``. Several names are combined: one without results
     becomes a problem.
 
-    :param every: all sessions of a results folder, of an archive, and of the folders of a job's
+    :param all_sessions: all of a results folder, of an archive, and of the folders of a job's
         nodes, instead of the last one.
     :raises NotFoundError: when nothing has that name.
     :raises InvalidInputError: when nothing of it can be read.
-    :raises UsageError: when ``every`` is asked of something other than a results folder.
+    :raises UsageError: when ``all_sessions`` is asked of something other than a results folder.
     """
     if len(names) < 2:
         return _read(names[0] if names else LATEST, all_sessions)

@@ -160,7 +160,7 @@ def noise(series: Series) -> Noise:
 def device_pair(series: Series) -> list[int]:
     """Return the two ends of a transfer between two devices; otherwise the devices at work.
 
-    Of pairs that work at the same time, each series has its own ends and the set of all.
+    Each series of pairs that work at the same time has its own ends and the set of all.
     """
     ends = (series["source"]["device"], series["destination"]["device"])
     known = [end for end in ends if end is not None]

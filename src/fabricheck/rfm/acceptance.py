@@ -91,7 +91,7 @@ def faults(document: ResultDocument, requested: Requested) -> Iterator[str]:
         shares_key(series) for series in document["series"] if series["role"] == "share"
     )
     for series in document["series"]:
-        # Of a copy both ways between host and device, the sum has the bytes of both messages.
+        # The sum of a copy both ways between host and device has the bytes of both messages.
         both = series["experiment"] in ("E2", "E4") and series["operation"] == "both"
         parts = 2 if both else max(shares[shares_key(series)], 1)
         yield from _quality_faults(document, series, parts)

@@ -1,7 +1,7 @@
 """Checks that compare with what a node should be: the number of findings is their metric.
 
 They are those of its topology (E13), of its NICs (E16), of which one also runs a vendor's loopback
-on each NIC, and of the binding of ranks (E15). Of the binding no time is measured. The check
+on each NIC, and of the binding of ranks (E15). Binding is checked, not timed. The check
 ``affinity`` shows every rank all devices, as all other checks do, and binds it by ``--map``. The
 check of a site's own binding lets the launcher choose, with the options that the site recommends to
 its users: each rank sees one device and has the cores near it.

@@ -274,7 +274,7 @@ def _of_pcie(
     if speed is None or width is None:
         return
     has = f"{where} has PCIe x{width} at {speed:g} GT/s"
-    # Of a model's rate it is not known whether the encoding is counted, so it is not taken off.
+    # Whether a model's rate counts the encoding is unknown, so the encoding is not taken off.
     rate, needed = speed * width / 8, expected.pcie_gbs
     if needed is not None and rate < (1 - _ROUNDING) * needed:
         yield f"{has}, {rate:g} GB/s; {model.name} has {needed:g}."

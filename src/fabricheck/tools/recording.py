@@ -277,7 +277,7 @@ class _Recording:
             "duration_s": time.monotonic() - self.began,
             "host": facts["host"],
             "devices": facts["devices"],
-            # Of several nodes: the rank of each, which names it.
+            # A launch on several nodes has the rank of each, which names it.
             **({"ranks": facts["ranks"]} if facts.get("ranks") else {}),
             "versions": versions,
             "environment": facts["environment"],

@@ -31,7 +31,7 @@ from fabricheck.core.vocabulary import EXIT_CODE, EXIT_INVALID_INPUT
 #: Seconds between asking a launcher to end and killing it: it ends the ranks that it started.
 PATIENCE_S = 5.0
 
-#: Of several failures, the first of these exit codes is the exit code of all.
+#: The exit code of several failures is the first of these that one of them has.
 SEVERITY = (5, 9, 11, 6, 3, 8, 7, 10, 4, 2)
 
 #: What launchers and nccl-tests add once a step has failed.
@@ -170,7 +170,7 @@ class Ended:
 
         :param what: the command, as the subject of the sentence.
         :param limit_s: its time limit, in s.
-        :param said: texts that it wrote; the first that is not empty states the reason.
+        :param outputs: texts that it wrote; the first that is not empty states the reason.
         :raises TimeLimit: when its time limit passed.
         :raises PreventedBySetting: when no CXI service let it use the NICs, with the line that says
             so.

@@ -110,7 +110,7 @@ def _metric(
 ) -> MetricRecord:
     """Return the record of a metric.
 
-    :param found: its value in each session that has it.
+    :param values_of_runs: its value in each session that has it.
     :param several: whether the sessions are of several nodes.
     """
     values = {run.number: value.value for run, value in values_of_runs}

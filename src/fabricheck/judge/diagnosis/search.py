@@ -225,9 +225,9 @@ class Search:
         """Return the sets worth extending: the likeliest, and those that nothing contradicts.
 
         A further component may explain what a set leaves, but not a transfer that is faster than
-        predicted. Of two degraded components, "all of them" is often the likeliest single one.
+        predicted. Where two components are degraded, "all of them" is often the likeliest one.
 
-        :param found: the likeliest first.
+        :param hypotheses: the likeliest first.
         """
         agreeing = (
             hypothesis

@@ -225,7 +225,7 @@ def transfers(
 ) -> dict[Key, Transfer]:
     """Return the resources of each series for which something is known.
 
-    Of several sizes the largest counts, where the rate no longer depends on the size.
+    The largest of several sizes counts, where the rate no longer depends on the size.
 
     :param documents: by check.
     :param routes: None without a node model; only devices and pairs are then known.

@@ -319,7 +319,7 @@ class _Rule:
             }
             if not below:
                 continue
-            # Of what was seen again, the worse direction.
+            # The worse direction of what was seen again.
             ranked = sorted(
                 below.values(), key=lambda effect: (not self._confirmed(effect), effect.score)
             )

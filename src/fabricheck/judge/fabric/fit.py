@@ -315,7 +315,7 @@ def _used(samples: Samples, suspected: Container[int]) -> tuple[list[bool], list
     """Return of each value whether it counts for the end that sends, and for that which receives.
 
     A partner counts once in a phase: low pairs are measured several times and would outweigh the
-    other partners. Phase 2 counts for suspects only, lest their partners have them twice.
+    other partners. Phase 2 counts for suspects only; their partners would have them twice.
     """
     ends = samples.ends
     first: dict[tuple[int, int, int], int] = {}

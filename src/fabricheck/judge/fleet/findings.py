@@ -163,7 +163,7 @@ class Findings:
 
     @property
     def missing_metrics(self) -> dict[str, tuple[Metric, ...]]:
-        """By node the metrics that nearly all others have and it has not."""
+        """The metrics that nearly all nodes have, by the nodes that lack them."""
         return {
             node: metrics
             for part in self.partitions

@@ -208,7 +208,7 @@ def read(names: Sequence[str], all_sessions: bool = False) -> Fleet:
 
     :param names: tables, folders of tables or of results folders, globs, files that list names, and
         names of results as everywhere.
-    :param every: all sessions of results folders, not only the latest.
+    :param all_sessions: all of results folders, not only the latest.
     :raises NotFoundError: when there is nothing of a name, or no metric in all.
     :raises InvalidInputError: when nothing of it can be read.
     """

@@ -347,7 +347,7 @@ class UnevenProperty:
 
     @property
     def rarer(self) -> dict[str, str]:
-        """By node, its value if at least as many nodes have another value."""
+        """The value of each node, if at least as many nodes have another value."""
         most = len([*self.nodes.values()][-1])
         several = sum(len(nodes) == most for nodes in self.nodes.values()) > 1
         rarer: dict[str, str] = {}

@@ -59,7 +59,7 @@ def _mpi(observed: Observed) -> Times:
     """Return MPI's times of one size by set of devices.
 
     OSU's times are preferred, as in the paper; the program ``mpi`` supplies the sets that OSU
-    lacks. Of several times, as with the engines and without, the smallest counts.
+    lacks. The smallest of several times counts, as with the engines and without.
     """
     points = needs.series(
         observed,

@@ -164,7 +164,7 @@ def number(what: str, point: Series) -> Number:
 
 
 def computed(what: str, value: float, unit: str, *series: Series) -> Number:
-    """Return a number computed from several medians; ``of`` are their series."""
+    """Return a number computed from several medians; ``series`` are theirs."""
     noisy = any(point.noisy for point in series)
     return Number(what, value, unit, series[0].clock, computed=True, noisy=noisy)
 

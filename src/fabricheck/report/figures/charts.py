@@ -108,7 +108,7 @@ def curves(
     """Return the drawing of curves over size, one per series, with intervals as bands.
 
     A published value without a size is a line across with its kind above the right end, because it
-    has no place on the axis of sizes. Of lines close together the greatest has the word.
+    has no place on the axis of sizes. Of close lines only the greatest is labelled.
 
     :param rows: from `rows.of_point` and `rows.of_value`.
     :param unit: of the values, on their axis.
@@ -360,7 +360,7 @@ def heat_map(
     :param rows, columns: the title of the axis, and the values on it.
     :param colours: the quantity of the colours, whose scale has these ends.
     :param counted: whether the numbers are integers.
-    :param own: whether rows and columns are the same, so that the diagonal is empty.
+    :param blank_diagonal: whether rows and columns are the same, so that the diagonal is empty.
     :param missed: cells outside their limits, which get a frame.
     :param texts: texts of the cells that replace the numbers.
     :param blank: the text of a cell whose expected number is missing.

@@ -359,7 +359,7 @@ def _decided(health: Health) -> str:
 def rows_of(node: NodeModel) -> tuple[tuple[int, ...], ...]:
     """Return the devices by row: those of a NUMA domain and of a package beside each other.
 
-    Of all such orders it is the first one with the shortest links.
+    It is the first of all such orders whose links are shortest.
     """
     if not node.links:
         return _split(range(len(node.devices)))

@@ -174,7 +174,7 @@ def _compare(
 ) -> list[Mismatch]:
     """Return the differences from the model.
 
-    :param found: the differences that need no model.
+    :param mismatches: the differences that need no model.
     :raises InvalidInputError: when nothing differs, and something essential is not reported.
     """
     host = content["host"]

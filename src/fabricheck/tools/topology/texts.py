@@ -342,7 +342,7 @@ _QUERIED = re.compile(r"(\d+), ([0-9A-Fa-f]{8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0
 ENDS_HEADER = "CPU Affinity"
 _COLUMNS = (ENDS_HEADER, "NUMA Affinity", "GPU NUMA ID")
 
-#: By the number of these columns, the fields between tabs after the devices of a row: CPU affinity,
+#: The fields between tabs after the devices of a row, by the number of these columns: CPU affinity,
 #: NUMA affinity and GPU NUMA ID, each of which may be empty, and fields that always are. nvidia-smi
 #: doubles the tab before a GPU NUMA ID, and where the NUMA affinity is N/A the one before it; some
 #: programs join doubled tabs.
