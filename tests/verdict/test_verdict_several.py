@@ -74,8 +74,8 @@ def test_traffic_beside_that_of_a_rank_is_a_caveat(tmp_path):
     (found,) = made.judge(made.write(tmp_path, [(of_nodes({}), document)])).values()
     assert found.status == "PASS"
     assert [one for one in found.caveats if "cxi" in one] == [
-        "Node node2 sent by cxi2, too, while it was proved what messages leave it by: storage or "
-        "another job uses the same network."
+        "Node node2 also sent by cxi2 while it was checked which NIC its messages leave by: "
+        "storage or another job uses the same network."
     ]
 
 

@@ -121,7 +121,7 @@ def result_caveats(
 
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
-    """Yield a sentence for each node that sent by other NICs, too, while a rank proved its NIC."""
+    """Yield a sentence for each node that also sent by other NICs than a rank proved."""
     others: dict[str, dict[str, None]] = {}
     for document in documents:
         for rank in document.get("ranks") or ():
@@ -132,6 +132,6 @@ def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
                     others.setdefault(rank["host"], {}).update(names)
     for host, names in others.items():
         yield (
-            f"Node {host} sent by {enumerated(names)}, too, while it was proved "
-            "what messages leave it by: storage or another job uses the same network."
+            f"Node {host} also sent by {enumerated(names)} while it was checked which NIC its "
+            "messages leave by: storage or another job uses the same network."
         )
