@@ -31,9 +31,9 @@ from typing import Any
 
 sys.path += [str(Path(__file__).parents[1] / one) for one in (".", "limits")]
 
-import drawn
-from drawn import Drawn as Session
-from drawn import Judged, Limits, chosen_once, factors
+import drawn_sessions
+from drawn_sessions import Drawn as Session
+from drawn_sessions import Judged, Limits, chosen_once, factors
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, SMALLER_IS_BETTER
@@ -58,7 +58,7 @@ MODELS = {
     "h200": "h200:x8",
 }
 
-DOCUMENTS = drawn.OUTPUTS / "diagnosis"
+DOCUMENTS = drawn_sessions.OUTPUTS / "diagnosis"
 PROGRAMS = ROOT / "build" / "sim" / "bin"
 PROGRAM_NAMES = ("stream", "memcpy", "managed", "p2p", "pingpong", "mpi")
 
@@ -91,7 +91,7 @@ _VARIABLES = ("FABRICHECK_", "HSA_", "HIP_", "ROCR_", "ROC_", "GPU_")
 
 def healthy(model: str) -> Session:
     """Return the session of a healthy node."""
-    return drawn.of(_documents(model), list(_judged(model)))
+    return drawn_sessions.of(_documents(model), list(_judged(model)))
 
 
 def simulated(
@@ -111,7 +111,7 @@ def simulated(
     platform = platform_of(load(model), fault)
     launches = [one for one in _checks(model)[0] if one.check in checks]
     judged = [one for one in _judged(model) if one.check in checks]
-    return drawn.of(dict(_run(model, launches, platform)), judged)
+    return drawn_sessions.of(dict(_run(model, launches, platform)), judged)
 
 
 def platform_of(node: NodeModel, fault: OverlayFile | None = None) -> dict[str, Any]:
@@ -188,7 +188,7 @@ class _Stated:
 def _checks(model: str) -> tuple[list[_Launch], list[_Stated]]:
     """Return how the checks of a model's partition start their programs, and their metrics."""
     launches, stated = [], []
-    with drawn.checks_of(MODELS[model]) as checks:
+    with drawn_sessions.checks_of(MODELS[model]) as checks:
         for check in checks:
             name = type(check).__name__
             placed = name.startswith("pingpong_") and not name.endswith(("_scan", "_single"))
@@ -200,7 +200,7 @@ def _checks(model: str) -> tuple[list[_Launch], list[_Stated]]:
             variables = {key: str(value) for key, value in check.env_vars.items()}
             line = tuple(map(str, check._command_line()))
             launches.append(_Launch(name, check.program, line, variables, devices))
-            for metric in drawn.measured_metrics(check):
+            for metric in drawn_sessions.measured_metrics(check):
                 entry, by_rule = plain(check.entries[metric.name]), metric.name in check.rules_used
                 stated.append(_Stated(name, metric, entry, by_rule, check.population()))
     return launches, stated

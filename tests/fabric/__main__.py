@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 
-from fabric.drawn import NICS, NODES_OF_GROUP, NODES_OF_SWITCH, Faults, System
+from fabric.drawn_fabrics import NICS, NODES_OF_GROUP, NODES_OF_SWITCH, Faults, System
 from fabricheck.core import whole_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.fabric.attributing import attribute

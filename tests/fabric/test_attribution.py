@@ -8,7 +8,7 @@ import random
 
 import pytest
 
-from fabric.drawn import NICS, Faults, System, nics
+from fabric.drawn_fabrics import NICS, Faults, System, nics
 from fabricheck.core.errors import InvalidFile
 from fabricheck.judge.fabric.attributing import attribute
 from fabricheck.results.document import parse

@@ -8,7 +8,7 @@ import random
 import pytest
 
 import factories
-from fabric.drawn import NICS, Faults, System
+from fabric.drawn_fabrics import NICS, Faults, System
 
 
 @pytest.fixture

@@ -26,8 +26,8 @@ from pathlib import Path
 import polars as pl
 
 from fabricheck.judge.fleet import outliers, reading
-from fleet import drawn
-from fleet.drawn import Fault
+from fleet import drawn_fleets
+from fleet.drawn_fleets import Fault
 
 #: The fractions behind the median from which a value is a defect by SuperBench's rules, and how
 #: many spreads one has to be, so that noise names few nodes. Its examples have 5 %.
@@ -116,10 +116,10 @@ def found(nodes: int, metrics: int, seed: int) -> None:
                 for each in range(10)
             ]
             path = Path(folder, "fleet.parquet")
-            drawn.fleet(nodes, seed + 10_000 * at, planted, metrics).write_parquet(path)
+            drawn_fleets.fleet(nodes, seed + 10_000 * at, planted, metrics).write_parquet(path)
             (partition,) = reading.read([str(path)]).partitions
             odd_ones = {one.node for one in outliers.judge(partition).outliers}
-            names = drawn.names(nodes)
+            names = drawn_fleets.names(nodes)
             told = [
                 sum(names[one.node] in odd_ones for one in planted if one.where == where)
                 for where in (*parts, named)
@@ -148,14 +148,14 @@ def main() -> None:
     planted = faults(nodes)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        rows = drawn.fleet(nodes, options.seed, planted, options.metrics)
+        rows = drawn_fleets.fleet(nodes, options.seed, planted, options.metrics)
         if options.superbench:
             arguments = write_superbench(folder, rows)
         rows = rows.sort("node", maintain_order=True)
-        drawn.as_exported(rows.lazy()).sink_parquet(folder / "fleet.parquet")
+        drawn_fleets.as_exported(rows.lazy()).sink_parquet(folder / "fleet.parquet")
         (folder / "nodes").mkdir()
         for (node,), own in rows.group_by("node", maintain_order=True):
-            drawn.as_exported(own.lazy()).collect().write_parquet(
+            drawn_fleets.as_exported(own.lazy()).collect().write_parquet(
                 folder / "nodes" / f"{node}.parquet"
             )
         sizes = [
@@ -178,7 +178,7 @@ def main() -> None:
             print(f"fabricheck fleet, {what}: {one}")
             if what == "one table":
                 print(one.said)
-        wanted = {drawn.names(nodes)[one.node] for one in planted}
+        wanted = {drawn_fleets.names(nodes)[one.node] for one in planted}
         told = json.loads(timed([*ours, str(folder / "fleet.parquet"), "--json"]).said)
         named = {one["node"] for part in told["partitions"] for one in part["outliers"]}
         print(f"{len(named & wanted)} of {len(wanted)} faults found, {len(named - wanted)} false")

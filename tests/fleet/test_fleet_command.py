@@ -15,8 +15,8 @@ import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
-from fleet import drawn
-from fleet.drawn import Fault
+from fleet import drawn_fleets
+from fleet.drawn_fleets import Fault
 
 CHECKS = ("stream_local", "p2p_kernel", "mpi_collectives")
 NODES = 300
@@ -39,13 +39,13 @@ def of_sessions(rows):
 
 @pytest.fixture(scope="module")
 def healthy():
-    return of_sessions(drawn.fleet(NODES, 6, checks=CHECKS))
+    return of_sessions(drawn_fleets.fleet(NODES, 6, checks=CHECKS))
 
 
 @pytest.fixture(scope="module")
 def slow(healthy):
     fault = Fault(int(SLOW[1:]) - 1, "device 3", 0.06)
-    return of_sessions(drawn.fleet(NODES, 6, [fault], checks=CHECKS))
+    return of_sessions(drawn_fleets.fleet(NODES, 6, [fault], checks=CHECKS))
 
 
 @pytest.fixture
@@ -230,7 +230,7 @@ def test_the_page_stands_alone_and_its_links_lead_somewhere(tables, capsys):
 
 
 def test_the_page_of_thousands_of_nodes_stays_small(tmp_path, capsys):
-    rows = drawn.fleet(9408, 3, checks=["mpi_collectives"])
+    rows = drawn_fleets.fleet(9408, 3, checks=["mpi_collectives"])
     rows.write_parquet(tmp_path / "fleet.parquet")
     page = tmp_path / "fleet.html"
     assert run(capsys, tmp_path / "fleet.parquet", "--output", page)[0] == 0

@@ -8,7 +8,7 @@ import pytest
 import distributed_sessions
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.judge.fleet import findings, reading
-from fleet import drawn
+from fleet import drawn_fleets
 
 CHECKS = ("stream_local", "mpi_collectives")
 NODES = 12
@@ -16,7 +16,7 @@ NODES = 12
 
 @pytest.fixture(scope="module")
 def rows():
-    return drawn.as_exported(drawn.fleet(NODES, 4, checks=CHECKS).lazy()).collect()
+    return drawn_fleets.as_exported(drawn_fleets.fleet(NODES, 4, checks=CHECKS).lazy()).collect()
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def the_only(*names):
 def test_a_table_has_a_matrix_of_its_metrics(places, rows):
     partition = the_only(places / "all.parquet")
     assert partition.where == "drawn:gpu" and partition.clock == "measured"
-    assert partition.nodes == sorted(drawn.names(NODES))
+    assert partition.nodes == sorted(drawn_fleets.names(NODES))
     assert partition.values.shape == (NODES, rows["metric"].n_unique())
     for number, metric in enumerate(partition.metrics):
         own = rows.filter(pl.col("check") == metric.check, pl.col("metric") == metric.name)
@@ -155,8 +155,8 @@ def test_networks_are_a_partition_of_their_own(rows, tmp_path):
 
 
 def test_sessions_and_documents_are_read_as_everywhere():
-    session = drawn.OUTPUTS / "h200" / "session-x2"
-    fleet = reading.read([str(session), str(drawn.SIMULATED)])
+    session = drawn_fleets.OUTPUTS / "h200" / "session-x2"
+    fleet = reading.read([str(session), str(drawn_fleets.SIMULATED)])
     assert [one.title for one in fleet.partitions] == [
         "h200:x2",
         "local:sim-mi250x (simulated)",

@@ -10,8 +10,8 @@ import pytest
 
 from fabricheck.judge.fleet import outliers, reading
 from fabricheck.judge.fleet.reading import Metric, Partition
-from fleet import drawn
-from fleet.drawn import Fault
+from fleet import drawn_fleets
+from fleet.drawn_fleets import Fault
 
 #: A quarter of the metrics, so that a test may draw all nodes.
 CHECKS = ("stream_local", "p2p_kernel", "memcpy_near", "mpi_collectives")
@@ -37,9 +37,9 @@ def judged_table(tmp_path, rows):
 
 
 def test_ten_faults_among_9408_nodes_are_found_and_no_other_node(tmp_path):
-    rows = drawn.fleet(9408, 20, FAULTS, checks=CHECKS)
+    rows = drawn_fleets.fleet(9408, 20, FAULTS, checks=CHECKS)
     found = {one.node for one in judged_table(tmp_path, rows).outliers}
-    planted = {drawn.names(9408)[fault.node] for fault in FAULTS}
+    planted = {drawn_fleets.names(9408)[fault.node] for fault in FAULTS}
     assert found >= planted
     assert len(found - planted) <= 1
 
@@ -166,7 +166,7 @@ def test_equal_values_have_no_odd_node():
 
 
 def test_of_24_recorded_sessions_the_one_with_a_slow_copy_and_a_slowed_one_stand_out(tmp_path):
-    rows = drawn.recorded()
+    rows = drawn_fleets.recorded()
     assert rows["node"].n_unique() == 24
     (one,) = judged_table(tmp_path, rows).outliers
     assert one.node == "h10"

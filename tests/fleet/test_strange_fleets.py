@@ -11,7 +11,7 @@ import pytest
 from fabricheck.cli import app
 from fabricheck.judge.calibration import rule
 from fabricheck.judge.fleet import outliers, reading
-from fleet import drawn
+from fleet import drawn_fleets
 
 NODES = 40
 METRIC = (pl.col("check") == "stream_local") & (pl.col("metric") == "copy_median")
@@ -28,7 +28,7 @@ def run(capsys, *arguments):
 @pytest.fixture(scope="module")
 def healthy():
     told = {"session_id": "run-0", "driver": "0", "result": "pass"}
-    rows = drawn.fleet(NODES, 3, checks=["stream_local"])
+    rows = drawn_fleets.fleet(NODES, 3, checks=["stream_local"])
     return rows.with_columns(pl.lit(cell).alias(name) for name, cell in told.items())
 
 

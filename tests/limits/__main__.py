@@ -13,7 +13,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import drawn
+import drawn_sessions
 import pageable
 import whole
 
@@ -55,11 +55,11 @@ class Seen:
 def see(partition: str, nodes: int, days: int, seed: int) -> Seen:
     """Draw sessions of some nodes on some days, and judge them by the limits of a partition."""
     rng, seen = random.Random(seed), Seen()
-    with drawn.chosen_once():
-        session = drawn.session(partition)
+    with drawn_sessions.chosen_once():
+        session = drawn_sessions.session(partition)
         compared = [one for one in session.judged if isinstance(one.metric, relative.PeerRatio)]
         for _ in range(nodes):
-            factors = drawn.factors(rng, session.documents)
+            factors = drawn_sessions.factors(rng, session.documents)
             for _ in range(days):
                 session.draw(rng, factors)
                 failures = session.failures()

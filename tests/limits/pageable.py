@@ -14,7 +14,7 @@ import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from drawn import OUTPUTS
+from drawn_sessions import OUTPUTS
 
 from fabricheck.references import rules
 

@@ -7,7 +7,7 @@ import math
 import re
 from random import Random
 
-import drawn
+import drawn_sessions
 import pageable
 import pytest
 
@@ -25,8 +25,8 @@ DEVICE, PAIR = 3, [1, 0]
 
 @pytest.fixture(scope="module")
 def session():
-    with drawn.chosen_once():
-        yield drawn.session("lumi:gpu")
+    with drawn_sessions.chosen_once():
+        yield drawn_sessions.session("lumi:gpu")
 
 
 @pytest.fixture
@@ -144,7 +144,7 @@ def test_a_collective_that_is_stuck_is_seen(healthy):
 
 def test_no_drawn_session_of_one_node_misses_a_rule(session):
     rng = Random(1)
-    factors = drawn.factors(rng, session.documents)
+    factors = drawn_sessions.factors(rng, session.documents)
     for _ in range(20):
         session.draw(rng, factors)
         assert [one.metric.name for one in session.failures()] == []

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 
-import drawn
+import drawn_sessions
 import pytest
 
 from fabricheck.results.metric_records import RENAMED
 
-SESSIONS = drawn.OUTPUTS / "h200" / "node-sessions-x2.json"
+SESSIONS = drawn_sessions.OUTPUTS / "h200" / "node-sessions-x2.json"
 
 #: Beyond their limits by their medians, and not by all samples: memcpy_at_times.json.
 AT_TIMES = {
@@ -20,7 +20,7 @@ AT_TIMES = {
 
 @pytest.fixture(scope="module")
 def judged():
-    return list(drawn.judged("h200:x2"))
+    return list(drawn_sessions.judged("h200:x2"))
 
 
 def test_no_recorded_session_misses_a_limit_but_at_times(judged):

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from drawn import SIGMAS
+from drawn_sessions import SIGMAS
 
 from fabricheck.node import load
 
