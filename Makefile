@@ -11,6 +11,7 @@
 # make lint    formatters, linters, types, words of pages, what is made of the vocabulary; make format mends the first
 # make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); 2 minutes
 # make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 2 minutes
+# make slips   draw random slips by a seed, and write which of them tests see (docs/evidence/slips.md); an hour
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/evidence/fuzzing.md)
 # make docs    the site of docs/ in build/site, with what it has of the code
 # make snapshots  what the commands say and write (tests/snapshots), anew: then read git diff
@@ -35,7 +36,7 @@ CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.
 # Modules that are compiled once serve each worker and each process of a test.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report check test test-all times build programs setup setup-test coverage faults mutants fuzz docs snapshots lint format test-programs sanitized compile-checks clean
+.PHONY: run report check test test-all times build programs setup setup-test coverage faults mutants slips fuzz docs snapshots lint format test-programs sanitized compile-checks clean
 
 run:
 	@ci/run.sh "$(SET)" "$(SYSTEM)"
@@ -93,6 +94,10 @@ faults: setup-test
 # MUTANTS: options, such as "--only median".
 mutants: setup-test
 	source ./env.sh; PYTHONPATH=tests python -m mutants $(MUTANTS)
+
+# SLIPS: options, such as "--seed 2 --number 30".
+slips: setup-test
+	source ./env.sh; PYTHONPATH=tests python -m slips $(SLIPS)
 
 # FUZZ: options, such as --seconds 3600, --reader rocm-smi or --kills 50.
 fuzz: setup-test

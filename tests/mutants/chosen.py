@@ -20,10 +20,10 @@ from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
+from typing import Protocol
 
 from mutants.catalogue import MUTANTS
 from mutants.changes import CHANGES
-from mutants.mutant import Mutant
 from mutants.runs import ROOT, NotRunError, Tree
 
 sys.path.append(str(ROOT / "ci"))
@@ -54,11 +54,26 @@ takes more than 60 s here comes too late there.
 """
 
 
+class Change(Protocol):
+    """A change of one file: a mutant, or a random slip."""
+
+    @property
+    def name(self) -> str:
+        """What is wrong then."""
+
+    @property
+    def path(self) -> str:
+        """Its file, from the root of the tree."""
+
+    def changed(self) -> str:
+        """Return the text of its file with the error in it."""
+
+
 @dataclass(frozen=True)
 class Seen:
     """What came of a change: the test that failed first, None if none did, and the time in s."""
 
-    change: Mutant
+    change: Change
     test: str | None
     seconds: float
 
@@ -86,12 +101,12 @@ def _tests() -> choosing.Tree:
 
 
 @cache
-def _copy(scratch: str) -> Tree:
+def copied(scratch: str) -> Tree:
     """Return the copy of the tree that this process has."""
     return Tree.copied(Path(scratch) / str(os.getpid()))
 
 
-def see(change: Mutant, scratch: str) -> Seen:
+def see(change: Change, scratch: str) -> Seen:
     """Make a change in a copy of the tree, and run the tests that are chosen for it.
 
     :param scratch: the folder of the copies.
@@ -100,7 +115,7 @@ def see(change: Mutant, scratch: str) -> Seen:
     made = choosing.Change(change.path, text, change.changed())
     ranked = _tests().ranked(made)[: check.MOST]
     tests = [test.removeprefix("tests/") for test in check.in_turn([test.id for test in ranked])]
-    tree = _copy(scratch)
+    tree = copied(scratch)
     before = _processor_s()
     failed = None
     with tree.changed(made.path, made.after):
@@ -151,7 +166,7 @@ def main() -> int:
             rows.append(row)
             print(row.row, flush=True)
         failing = sorted({row.test for row in rows if row.test})
-        without = _copy(scratch).first_failure(failing) if failing else None
+        without = copied(scratch).first_failure(failing) if failing else None
     if without is not None:
         print(f"{without} fails without a change.", file=sys.stderr)
         return 1
