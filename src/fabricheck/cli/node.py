@@ -49,7 +49,7 @@ def reported(files: list[Path] | None, programs: Path | None) -> Reported:
     return inventory.reported(inventory.this_machine(programs))
 
 
-def _found(
+def _described(
     node: str | None,
     files: list[Path] | None,
     programs: Path | None,
@@ -79,7 +79,7 @@ def show_command(
 
     Of a model: devices, NUMA domains, links, classes, peaks, sources.
     """
-    described = _found(node, files, programs, overlay, devices)
+    described = _described(node, files, programs, overlay, devices)
     if isinstance(described, Reported):
         show.result(described, report_text(described), as_json, wrapped=False)
     else:
@@ -122,7 +122,7 @@ def best_gpus(
 
     To run a command on them: HIP_VISIBLE_DEVICES=$(fabricheck node best-gpus -k K) COMMAND.
     """
-    described = _found(node, files, programs, None, devices)
+    described = _described(node, files, programs, None, devices)
     if isinstance(described, Reported) and described.numbered_by_tool:
         output.note("note: numbered as by rocm-smi; HIP may number differently")
     typer.echo(",".join(map(str, described.best_subsets(k)[0])))

@@ -98,19 +98,19 @@ def lines(findings: Findings) -> Iterator[str]:
 
 
 def _outliers(findings: Findings) -> Iterator[str]:
-    found_outliers = list(findings.outliers)
-    if not found_outliers:
+    all_outliers = list(findings.outliers)
+    if not all_outliers:
         enough = any(
             len(partition.partition.nodes) >= outliers.FEWEST for partition in findings.partitions
         )
         fewer = f"Fewer than {outliers.FEWEST} nodes: none can stand out."
         yield "No node stands out." if enough else fewer
         return
-    are = "1 node stands" if len(found_outliers) == 1 else f"{len(found_outliers)} nodes stand"
-    yield f"{are} out: {_nodes_of(outlier.node for _, outlier in found_outliers)}"
+    are = "1 node stands" if len(all_outliers) == 1 else f"{len(all_outliers)} nodes stand"
+    yield f"{are} out: {_nodes_of(outlier.node for _, outlier in all_outliers)}"
     sentences = [
         f"{outlier.node}: {_outlier(outlier, len(part.partition.metrics))}"
-        for part, outlier in found_outliers
+        for part, outlier in all_outliers
     ]
     yield from (f"  {each}" for each in first_of(sentences, _MOST_OUTLIERS, " (--json, --output)"))
 

@@ -73,7 +73,7 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
         for (folder, _), report in zip(sessions, reports, strict=True):
             for part in _FOLDERS.values():
                 # Files of other sessions in it would belong to none.
-                name = _own(report["session_info"].get(f"prefix_{part}") or "", part)
+                name = _folder_name(report["session_info"].get(f"prefix_{part}") or "", part)
                 if (folder / part / name).is_dir():
                     shutil.copytree(folder / part / name, target / part / name, dirs_exist_ok=True)
         outputs_of_all = [output for _, session in sessions for output in session.outputs]
@@ -92,13 +92,13 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
     except (OSError, shutil.Error) as error:
         raise NotFoundError(f"{target} cannot be written: {error}") from None
     path = target / "reports" / "run-0.json"
-    joined = _one(reports, target.resolve())
+    joined = _joined_report(reports, target.resolve())
     joined["session_info"]["joined"].update(set=whole, lacking=lacking)
     write_whole(path, json.dumps(joined, indent=1) + "\n")
     return path, lacking
 
 
-def _one(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
+def _joined_report(reports: Sequence[Mapping[str, Any]], target: Path) -> dict[str, Any]:
     first, infos = reports[0], [report["session_info"] for report in reports]
     start = min(info["time_start_unix"] for info in infos)
     end = max(info["time_end_unix"] for info in infos)
@@ -142,10 +142,13 @@ def _places(
     for key, part in _FOLDERS.items():
         base, recorded = info.get(f"prefix_{part}") or "", case.get(key)
         if base and recorded and Path(recorded).is_relative_to(base):
-            yield key, str(target / part / _own(base, part) / Path(recorded).relative_to(base))
+            yield (
+                key,
+                str(target / part / _folder_name(base, part) / Path(recorded).relative_to(base)),
+            )
 
 
-def _own(base: str, part: str) -> str:
+def _folder_name(base: str, part: str) -> str:
     """Return a session's own folder, the last part of ReFrame's prefix; ``""`` without one."""
     return "" if Path(base).name == part else Path(base).name
 

@@ -277,14 +277,14 @@ class BuildCheck(OnPartition, rfm.RegressionTest, special=True):  # type: ignore
                 "CMakeLists.txt and build again."
             )
         if self.without_devices:
-            yield from _found_devices(document, program, self.runtime)
+            yield from _device_faults(document, program, self.runtime)
             return
         yield from acceptance.faults(document, self.request_of(program, arguments))
         if program == "affinity":
             yield from misplaced(document, self.ranks)
 
 
-def _found_devices(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:
+def _device_faults(document: ResultDocument, program: str, runtime: str) -> Iterator[str]:
     """Yield a sentence unless the program found no device and has the right runtime."""
     recorded = document["program"]
     node = document["host"]["hostname"]

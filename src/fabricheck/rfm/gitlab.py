@@ -161,7 +161,7 @@ def _job(
 ) -> dict[str, Any]:
     folder = results(system, name)
     (line,) = written["script"]
-    command = [*_kept(shlex.split(line)), f"--system={system}", *options]
+    command = [*_portable(shlex.split(line)), f"--system={system}", *options]
     junit = str(folder / "junit.xml")
     command.append(f"--report-junit={junit}")
     members = {
@@ -203,7 +203,7 @@ def _verdict(names: Iterable[str], system: str) -> dict[str, Any]:
     }
 
 
-def _kept(words: Sequence[str]) -> Iterator[str]:
+def _portable(words: Sequence[str]) -> Iterator[str]:
     """Yield the arguments of ReFrame's command that are valid on any machine."""
     rest = iter(words)
     for word in rest:

@@ -131,10 +131,10 @@ def _is_lost(nodes: Mapping[str, RequestedNode], name: str, job: Any) -> bool:
     """Return whether a job waits for a lost node; for an unknown node ReFrame decides."""
     if name not in nodes:
         return True
-    found_states = set(states(nodes[name]))
+    states_of_node = set(states(nodes[name]))
     options = (*job.sched_access, *job.options, *job.cli_options)
     reserved = any(option.startswith("--reservation") for option in options)
-    return bool(found_states & _LOST) or (bool(found_states & _RESERVED) and not reserved)
+    return bool(states_of_node & _LOST) or (bool(states_of_node & _RESERVED) and not reserved)
 
 
 def states(node: RequestedNode) -> list[str]:

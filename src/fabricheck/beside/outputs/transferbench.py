@@ -104,8 +104,8 @@ def parse_p2p(
                 f"it is of '{title[2]} read / {title[3]} write' by {title[4]}, not of "
                 f"'{'Remote' if remote_read else 'Local'} read' by {executor}"
             )
-        names, found_values = _matrix(reader, part, remote_read)
-        values |= found_values
+        names, values_of_part = _matrix(reader, part, remote_read)
+        values |= values_of_part
     _require_executors(line, names, values, remote_read)
     reader.end()
     return PlacedValues(values, reader.version)

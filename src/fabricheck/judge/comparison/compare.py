@@ -389,7 +389,7 @@ def compare(a: NodeChecks, b: NodeChecks, floor: float | None = None) -> Compari
         differs=tuple(differences(mine, others)),
         causes_in_a=causes(mine),
         causes_in_b=causes(others),
-        outcomes=(*_results(a, b), *_found(a, b)),
+        outcomes=(*_results(a, b), *_model_differences(a, b)),
         worse=tuple(judged.get("worse", ())),
         better=tuple(sorted(judged.get("better", ()), key=lambda row: row.badness)),
         undetermined=tuple(sorted(undetermined, key=lambda row: row.decision.low is None)),
@@ -455,13 +455,13 @@ def _differing_terms(row: Row, other: Row) -> list[str]:
     """Return, as text, each term in which two values of one subject differ."""
     theirs = dict(other.terms)
     return [
-        f"{name.replace('_', ' ')} {_said(mine)} and {_said(theirs[name])}"
+        f"{name.replace('_', ' ')} {_in_words(mine)} and {_in_words(theirs[name])}"
         for name, mine in row.terms
         if mine != theirs[name]
     ]
 
 
-def _said(value: object) -> str:
+def _in_words(value: object) -> str:
     if isinstance(value, tuple):
         return listed("none" if item is None else str(item) for item in value) or "none"
     return "none" if value is None else str(value)
@@ -476,17 +476,17 @@ def _states(side: NodeChecks) -> dict[str, Check]:
     }
 
 
-def _is_told(row: Check) -> bool:
+def _is_reported(row: Check) -> bool:
     """Whether a report states the result of a check; otherwise its document does."""
     return row.result not in (None, UNREPORTED)
 
 
 def _good(row: Check) -> bool:
-    return row.result in PASSED if _is_told(row) else row.status == GOOD
+    return row.result in PASSED if _is_reported(row) else row.status == GOOD
 
 
 def _state(row: Check) -> str:
-    if row.case is not None and _is_told(row):
+    if row.case is not None and _is_reported(row):
         return row.case.outcome
     return row.status or "unreadable"
 
@@ -501,7 +501,7 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
         if {before.result, now.result} & SKIPPED:
             continue
         # Neither a report nor a complete document has the result; `_unread` names it.
-        if any(not (_is_told(row) or row.complete) for row in (before, now)):
+        if any(not (_is_reported(row) or row.complete) for row in (before, now)):
             continue
         why = now.case.why if now.case is not None and not _good(now) else []
         noisy = TOO_NOISY in (before.status, now.status)
@@ -509,7 +509,7 @@ def _results(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
         yield ChangedResult(name, _state(before), _state(now), worse, " ".join(why), noisy)
 
 
-def _found(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
+def _model_differences(a: NodeChecks, b: NodeChecks) -> Iterator[ChangedResult]:
     """Yield differences from the node model on one side only, of checks that both have."""
     ours, theirs = _differences(a), _differences(b)
     for check in ours.keys() & theirs.keys():

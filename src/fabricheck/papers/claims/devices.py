@@ -273,7 +273,7 @@ _TARGETS = {
 }
 
 
-def _kept(way: str) -> Group:
+def _rate_left(way: str) -> Group:
     """Return what the kernel and the copies keep of their own rate beside each other.
 
     Of kernel copies the lesser of both. Only targets count that have copies in both ways.
@@ -664,7 +664,7 @@ CLAIMS = (
         rule="beside each other the kernel and copy-engine transfers keep 95 % of their own "
         "rates, as they may start 5 % of their time apart, and of the kernel and kernel "
         "copies one keeps less; medians of the devices",
-        judge=level((_kept("engine"), at_least(KEPT)), (_kept("kernel"), at_most(KEPT))),
+        judge=level((_rate_left("engine"), at_least(KEPT)), (_rate_left("kernel"), at_most(KEPT))),
         experiments=("E2", "E3", "E7", "E8"),
     ),
 )

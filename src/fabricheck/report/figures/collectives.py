@@ -105,10 +105,10 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     ]
     over_partners = len({row["partners"] for row in rows}) > 1
     if theirs:
-        bounds_said = enumerated(dict.fromkeys(amount(r["value"], "us") for r in theirs))
+        bounds_text = enumerated(dict.fromkeys(amount(r["value"], "us") for r in theirs))
         says += (
             f" {'Dotted lines are l' if over_partners else 'L'}ower bounds that the paper states, "
-            f"of one and of two rounds over the fastest pair: {bounds_said}."
+            f"of one and of two rounds over the fastest pair: {bounds_text}."
         )
     if not over_partners:
         # A curve of one number of partners would be a single dot.

@@ -102,8 +102,8 @@ class Driver:
         """
         self._given, self._allocation, self._say = command, allocation, say
         self._minutes, self._asked_at_once, self._stage = minutes, at_once, stage
-        self._kept_s = KEPT_S + len(allocation.nodes) // NODES_A_SECOND
-        self._ends = _monotonic(allocation.ends, self._kept_s)
+        self._reserve_s = KEPT_S + len(allocation.nodes) // NODES_A_SECOND
+        self._ends = _monotonic(allocation.ends, self._reserve_s)
         if self._ends is None and minutes is None:
             raise UsageError(
                 f"The job {allocation.job} has no time limit, so a hung node would be waited for "
@@ -111,8 +111,9 @@ class Driver:
             )
         if self._is_over():
             raise UsageError(
-                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and {self._kept_s} "
-                "s of its time are reserved for the verdict: no time is left to measure."
+                f"The job {allocation.job} ends at {allocation.ends:%H:%M:%S}, and "
+                f"{self._reserve_s} s of its time are reserved for the verdict: no time is left "
+                "to measure."
             )
         self.folder = _new_folder(results / requested_nodes.FOLDER, allocation.job)
         self.nodes = RequestedNodes(
@@ -252,7 +253,7 @@ class Driver:
             self._stop(self._running.values(), f"was stopped because {name} ended the run")
             self._leave(f"was not started because {name} ended the run")
         if self._is_over():
-            when = f"{self._kept_s} s before the end of the job's time"
+            when = f"{self._reserve_s} s before the end of the job's time"
             self._stop(self._running.values(), f"did not end until {when} and was stopped")
             self._leave(f"was not started until {when}")
         if self._minutes is not None:
@@ -387,10 +388,10 @@ def _new_folder(parent: Path, job: str) -> Path:
         raise NotFoundError(f"{parent} cannot be written ({error.strerror}).") from None
 
 
-def _monotonic(ends: datetime | None, kept_s: float) -> float | None:
+def _monotonic(ends: datetime | None, reserve_s: float) -> float | None:
     if ends is None:
         return None
-    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=kept_s)
+    left = ends.astimezone() - requested_nodes.now() - timedelta(seconds=reserve_s)
     return time.monotonic() + left.total_seconds()
 
 
