@@ -288,3 +288,10 @@ def test_the_program_is_built_and_runs(tree):
     assert done.stderr.endswith("3 device(s)\n"), done.stderr
     assert '"count"' in run(tree, "from fabricheck.site.clusters import PROGRAMS; import json; "
                             "print(json.dumps(PROGRAMS))")  # fmt: skip
+
+
+def test_the_map_of_tests_has_every_folder():
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("| folders of `tests` |")[2]
+    table = section.partition("\n\n")[0]
+    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.[cp][py]*"))}
+    assert set(re.findall(r"`(\w+)`", table)) == folders
