@@ -411,6 +411,13 @@ def write(path: Path, content: dict[str, Any] | None = None) -> Path:
     return path
 
 
+def judged(
+    value=10.0, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="pass"
+) -> list[Any]:
+    """Build what ReFrame records of a metric."""
+    return [value, reference, lower, upper, unit, result]
+
+
 def write_metrics(path: Path, perfvalues: dict[str, Any]) -> None:
     """Write, as a check does, what the metrics of a document are made of.
 

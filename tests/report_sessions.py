@@ -7,6 +7,7 @@ import pytest
 import factories
 from fabricheck.report import figures
 from fabricheck.report.figure import Figure
+from factories import judged
 
 DRAWING = (
     '<svg xmlns="http://www.w3.org/2000/svg" width="90" height="40" viewBox="0 0 90 40">'
@@ -20,11 +21,6 @@ def drawer(observed):
     title = "Copies & <b>kernels</b>"
     rows = [{"device": 0, "kind": observed.kind, "value": 1.23456789, "note": "a<b"}]
     yield Figure("stream-curves", title, observed.kind, "One device: 1.2 GB/s.", rows, DRAWING)
-
-
-def judged(value, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="pass"):
-    """Build what ReFrame records of a metric."""
-    return [value, reference, lower, upper, unit, result]
 
 
 def write(results, name, document):

@@ -9,14 +9,10 @@ from typing import Any
 import factories
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
+from factories import judged
 
 #: The partition of the cases; no site of the repository has it, so nothing is expected there.
 WHERE = "cluster:gpu"
-
-
-def judged(value=10.0, reference=10.0, lower=-0.1, upper=None, unit="GB/s", result="pass") -> list:
-    """Build what ReFrame records of a metric."""
-    return [value, reference, lower, upper, unit, result]
 
 
 def kept(name="copy_worst") -> dict[str, list]:
