@@ -26,7 +26,7 @@ from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
 from fabricheck.site import sets as rules
 
-_CHECK_HEAD = ("Check", "Measures", "Program", "Sizes", "Set", "Metrics", "Limits from")
+_CHECK_HEAD = ("Check", "Exp.", "Program", "Sizes", "Set", "Metrics", "Limits from")
 _HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
 
 
@@ -58,11 +58,11 @@ def sets(
         where: partitions.known(where).get("extras", {}).get("references")
         for where in {metrics.partition for metrics in asked}
     }
-    listed = Sets(
+    system_sets = Sets(
         tuple(listing.checks(asked, references_in(folder()), named, [*rules.known()])),
         tuple(set_times.times(asked, took)),
     )
-    show.result(listed, _text(listed), as_json)
+    show.result(system_sets, _text(system_sets), as_json)
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
@@ -80,8 +80,8 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
             yield read_report(path, path.resolve().parent.parent)
 
 
-def _text(listed: Sets) -> Iterator[show.Block]:
-    for where, of_partition in groupby(listed.sets, key=lambda time: time.partition):
+def _text(system_sets: Sets) -> Iterator[show.Block]:
+    for where, of_partition in groupby(system_sets.sets, key=lambda time: time.partition):
         chosen = list(of_partition)
         about = f"{where}: {_about(where, any(entry.took for entry in chosen))}"
         rows = [
@@ -92,11 +92,11 @@ def _text(listed: Sets) -> Iterator[show.Block]:
         ]  # fmt: skip
         yield show.Table(_HEAD, rows, ("Jobs", "Their limits"), above=show.plain(about, "bold"))
         yield ""
-        yield _checks([check for check in listed.checks if check.partition == where])
+        yield _checks([check for check in system_sets.checks if check.partition == where])
         yield ""
     for name, known in rules.known().items():
         yield f"{name} shows {known.shows}; not {known.not_}."
-    last = (time.took[0] for time in listed.sets if time.took)
+    last = (time.took[0] for time in system_sets.sets if time.took)
     yield from (f"{took.sentence} ({took.session})" for took in last if took.over)
 
 
