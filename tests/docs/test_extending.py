@@ -290,8 +290,11 @@ def test_the_program_is_built_and_runs(tree):
                             "print(json.dumps(PROGRAMS))")  # fmt: skip
 
 
+TESTS = ROOT / "tests"
+
+
 def test_the_map_of_tests_has_every_folder():
     section = (ROOT / "CONTRIBUTING.md").read_text().partition("| folders of `tests` |")[2]
     table = section.partition("\n\n")[0]
-    folders = {path.name for path in (ROOT / "tests").iterdir() if any(path.glob("*.[cp][py]*"))}
+    folders = {file.parent.name for kind in ("py", "cpp") for file in TESTS.glob(f"*/*.{kind}")}
     assert set(re.findall(r"`(\w+)`", table)) == folders
