@@ -72,6 +72,16 @@ def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(command, tmp_
     )
 
 
+def test_of_a_node_without_a_pass_the_reason_is_there_although_no_limit_was_missed(
+    command, tmp_path
+):
+    case = made.good() | made.failed("setup", "there is no such overlay")
+    results = made.write(tmp_path, [(case, None)])
+    output = " ".join(command("diagnose", results).output.split())
+    assert "No limit was missed, so no part can be named." in output
+    assert "there is no such overlay" in output
+
+
 @pytest.mark.parametrize(("left", "code"), [(True, 0), (False, NotFoundError.exit_code)])
 def test_measure_runs_the_checks_that_tell_more_and_reads_both_sessions(
     command, session, tmp_path, monkeypatch, left, code

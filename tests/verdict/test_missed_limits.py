@@ -74,7 +74,7 @@ def in_words(diagnosis) -> str:
 
 def judged(command):
     """Return the nodes of the verdict."""
-    return command("verdict", "results", json=True, code=12).json["nodes"]
+    return command("verdict", "results", json=True, code=None).json["nodes"]
 
 
 def page(command):

@@ -57,6 +57,7 @@ def diagnose(
             "status": verdict.status,
             "sentence": verdict.diagnosis and verdict.diagnosis.sentence,
             "diagnosis": verdict.diagnosis,
+            "reason": verdict.reasons[0].sentence if verdict.reasons else None,
         }
         for verdict in verdicts
     ]
@@ -74,11 +75,19 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
             f"{nodelists.folded(verdict.node for verdict in same)}: ",
             show.status(same[0].label, same[0].badge),
         )
-        yield (
-            "  What missed its limit has no result document: nothing can be located."
-            if same[0].status == "PERF-FAIL"
-            else "  No limit was missed: there is nothing to explain."
-        )
+        yield f"  {_unexplained(same)}"
+
+
+def _unexplained(alike: Sequence[NodeVerdict]) -> str:
+    """Return why nodes of one status have no diagnosis; of one node with its first reason."""
+    status, reasons = alike[0].status, alike[0].reasons
+    if status == "PERF-FAIL":
+        return "What missed its limit has no result document: nothing can be located."
+    if status == "PASS":
+        return "No limit was missed: there is nothing to explain."
+    if len(alike) == 1 and reasons:
+        return f"No limit was missed, so no part can be named. {reasons[0].sentence}"
+    return "No limit was missed, so no part can be named."
 
 
 def _explained(verdict: NodeVerdict, diagnosis: Diagnosis) -> Iterator[show.Block]:
