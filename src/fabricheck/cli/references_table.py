@@ -11,7 +11,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import RUNTIME_LABELS
-from fabricheck.references.entries import REPORT_ONLY, formatted, required_in_words
+from fabricheck.references.entries import REPORT_ONLY, formatted
 from fabricheck.references.listing import (
     ELSEWHERE,
     MISSING,
@@ -54,20 +54,17 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
                     f"[{numbers[replace(source, where='')]}]" for source in row.sources
                 )
                 words = listed(dict.fromkeys(mark.word for mark in row.marks))
-                entry, required = "-", "-"
-                if row.entry is not None:
-                    entry, required = formatted(row.entry), required_in_words(row.entry)
+                entry = "-" if row.entry is None else formatted(row.entry)
                 rests = " ".join(filter(None, [row.how, *cited]))
                 table.append(
                     (
                         f"  {name}",
-                        required,
                         entry,
                         row.kind,
                         listed(filter(None, [rests, words]), separator="; "),
                     )
                 )
-        yield show.Table(("  Metric", "Required", "Reference", "Kind", "Source"), table)
+        yield show.Table(("  Metric", "Reference", "Kind", "Source"), table)
         in_a_line = grouped(
             (_ground(row), name) for name, row in named if row.kind in (REPORT_ONLY, RULE)
         )
@@ -96,7 +93,7 @@ def blocks(listing: Listing) -> Iterator[show.Block]:
 def _ground(row: Row) -> str:
     """Return the common part of a check's metrics: the reason, or the rule and its limit."""
     if row.kind == RULE and row.entry is not None:
-        return f"By rule {required_in_words(row.entry)} ({row.how})"
+        return f"By rule {formatted(row.entry)} ({row.how})"
     return f"Report only ({row.how})" if row.how else "Report only"
 
 

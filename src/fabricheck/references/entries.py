@@ -84,22 +84,6 @@ def formatted(entry: Any) -> str:
     return f"[{listed('null' if word is None else str(word) for word in words)}]"
 
 
-def required_in_words(entry: Sequence[Any]) -> str:
-    """Return what an entry requires, as a failure says it: at least 47.8135 GB/s."""
-    reference, lower, upper, unit = plain(entry)
-    bounds = []
-    if lower is not None:
-        bounds.append(f"at least {reference * (1 + lower):g}")
-    if upper is not None:
-        bounds.append(f"at most {reference * (1 + upper):g}")
-    if lower == upper == 0:
-        bounds = [f"exactly {reference:g}"]
-    if not bounds:
-        return "-"
-    words = " and ".join(bounds)
-    return words if unit == "count" else f"{words} {unit}"
-
-
 def faults(name: str, unit: str, entry: Any) -> Iterator[str]:
     """Yield one sentence for each fault of the reference of one metric.
 
