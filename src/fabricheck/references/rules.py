@@ -14,7 +14,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from fabricheck.core import models, yaml_files
+from fabricheck.core import models, peers, yaml_files
 from fabricheck.core.models import StrictModel
 from fabricheck.core.vocabulary import Unit
 from fabricheck.references.entries import WIDEST_BELOW, Entry, report_only
@@ -71,13 +71,18 @@ class _Alike(StrictModel):
 
     @model_validator(mode="after")
     def _are_limits(self) -> _Alike:
-        for kind, spread in self.spreads.items():
-            allowed = max(self.least_percent, self.times * spread.spread_percent)
+        for kind in self.spreads:
+            allowed = self.allowed_percent(kind)
             if allowed > WIDEST_PERCENT:
                 raise ValueError(
                     f"{kind} may be {allowed:g} % behind; more than {WIDEST_PERCENT} % is no limit"
                 )
         return self
+
+    def allowed_percent(self, kind: TransferKind) -> float:
+        """Return how far a member may be behind the others, in percent."""
+        spread = self.spreads[kind].spread_percent
+        return round(peers.limit(spread, self.least_percent, self.times), 3)
 
 
 class _Least(StrictModel):
@@ -165,9 +170,7 @@ def alike(kind: TransferKind) -> Rule:
 
 def allowed_percent(kind: TransferKind) -> float:
     """Return how far a member may be behind the others, in percent."""
-    stated = _stated().alike
-    spread = stated.spreads[kind].spread_percent
-    return max(stated.least_percent, round(stated.times * spread, 3))
+    return _stated().alike.allowed_percent(kind)
 
 
 def spreads() -> Mapping[TransferKind, float]:

@@ -13,9 +13,9 @@ from typing import Any
 from fabricheck.core.amounts import number, size
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, titled
+from fabricheck.core.peers import LEAST, away
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.judge.peers import LEAST, away
 from fabricheck.judge.verdict import caveats, evidence, model
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES

@@ -19,6 +19,7 @@ import fabricheck
 from fabricheck.core import nodelists
 from fabricheck.core.amounts import number
 from fabricheck.core.grouping import grouped
+from fabricheck.core.peers import LEAST
 from fabricheck.core.show import cut, first_of, listed
 from fabricheck.core.text import count
 from fabricheck.judge.fleet import outliers
@@ -31,7 +32,6 @@ from fabricheck.judge.fleet.outliers import (
     PartitionOutliers,
 )
 from fabricheck.judge.fleet.reading import Metric
-from fabricheck.judge.peers import LEAST
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 
 #: The most lines of one list in the terminal, and the longest list of nodes, in characters.

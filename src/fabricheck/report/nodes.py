@@ -15,10 +15,10 @@ import altair as alt
 from fabricheck.core import statistics
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded, is_several, natural, titled
+from fabricheck.core.peers import FEWEST, unlike
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import SMALLER_IS_BETTER
-from fabricheck.judge.peers import FEWEST, unlike
 from fabricheck.judge.verdict.model import NodeVerdict, by_label
 from fabricheck.judge.verdict.rules import STATUSES
 from fabricheck.references.stated import REDUCED

@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from fabricheck.core import peers
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import MOST_SENTENCES, first_of, listed
 from fabricheck.core.statistics import MEDIAN_WIDER, median, quantile
@@ -305,7 +306,7 @@ class _Rule:
 
     def limit(self, error: float) -> float:
         """Return the loss, as a logarithm, from which on an end with that error is named."""
-        return max(_LEAST_LOG, self._deviations * math.hypot(self._fit.spread, error))
+        return peers.limit(math.hypot(self._fit.spread, error), _LEAST_LOG, self._deviations)
 
     def judged(self, ends: Sequence[End]) -> dict[End, _Low]:
         """Return the ends that are low."""
@@ -333,7 +334,7 @@ class _Rule:
         return low
 
     def _low(self, error: float) -> float:
-        return max(_LEAST_LOG, _LOW_DEVIATIONS * math.hypot(self._fit.spread, error))
+        return peers.limit(math.hypot(self._fit.spread, error), _LEAST_LOG, _LOW_DEVIATIONS)
 
     def _confirmed(self, effect: Effect) -> bool:
         return (
@@ -490,10 +491,8 @@ def _with_pairs(
         for number, round_ in enumerate(rounds["rounds"])
         for pair in round_["pairs"]
     ]
-    limit = max(
-        -math.log(_LOW_PAIR),
-        quantile(len(fitted.rests), len(fitted.rests), FALSE) * fitted.noise,
-    )
+    far = quantile(len(fitted.rests), len(fitted.rests), FALSE)
+    limit = peers.limit(fitted.noise, -math.log(_LOW_PAIR), far)
     times = Counter(pair for _, pair in meetings)
     met = (meetings[meeting] for meeting in samples.meetings)
     low = grouped(
@@ -584,7 +583,7 @@ def _groups(
         # Rates of one pair of nodes at the same time share links: they count as one value.
         error = MEDIAN_WIDER * fitted.noise / math.sqrt(len(logs))
         middle = median(logs)
-        if middle < -max(-math.log(1 - _LEAST_OF_GROUPS), far * error):
+        if middle < -peers.limit(error, -math.log(1 - _LEAST_OF_GROUPS), far):
             sentences[groups] = (
                 f"Groups {groups[0]} and {groups[1]}: rates between them are "
                 f"{100 * (1 - math.exp(middle)):.1f} % lower than their NICs have elsewhere, over "

@@ -17,6 +17,7 @@ import polars as pl
 
 from fabricheck.core import nodelists
 from fabricheck.core.grouping import grouped
+from fabricheck.core.peers import LEAST
 from fabricheck.core.statistics import NORMAL, quantile
 from fabricheck.judge.calibration.rule import (
     FLOORS,
@@ -27,7 +28,6 @@ from fabricheck.judge.calibration.rule import (
 from fabricheck.judge.comparison import judging
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.fleet.reading import Fleet, Metric, Partition
-from fabricheck.judge.peers import LEAST
 
 #: The fewest nodes of which one can stand out: of fewer the spread is that of two or three.
 FEWEST = 5

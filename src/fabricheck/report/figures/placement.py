@@ -7,9 +7,9 @@ from itertools import chain
 
 from fabricheck.core.amounts import about
 from fabricheck.core.grouping import grouped
+from fabricheck.core.peers import unlike
 from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
-from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures.charts import bars, curve_figure
 from fabricheck.report.figures.rows import (

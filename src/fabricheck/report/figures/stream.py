@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 import altair as alt
 
 from fabricheck.core.amounts import about
+from fabricheck.core.peers import unlike
 from fabricheck.core.show import enumerated
-from fabricheck.judge.peers import unlike
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import charts
 from fabricheck.report.figures.rows import (

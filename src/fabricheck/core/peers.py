@@ -43,8 +43,16 @@ def away(values: Mapping[_K, float]) -> dict[_K, float]:
     return {name: (value - middle) / middle for name, value in values.items()} if middle > 0 else {}
 
 
+def limit(spread: float, least: float = LEAST, deviations: float = DEVIATIONS) -> float:
+    """Return the distance beyond which a member is unlike the others.
+
+    :param spread: the standard deviation of members that are alike; `least` is in its unit.
+    """
+    return max(least, deviations * spread)
+
+
 def unlike(values: Mapping[_K, float]) -> dict[_K, float]:
     """Return the members unlike the others, with their distance as `away` has it."""
     distances = away(values)
-    limit = max(LEAST, DEVIATIONS * deviation([*distances.values()])) if distances else 0.0
-    return {name: part for name, part in distances.items() if abs(part) > limit}
+    beyond = limit(deviation([*distances.values()])) if distances else 0.0
+    return {name: part for name, part in distances.items() if abs(part) > beyond}
