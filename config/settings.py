@@ -22,7 +22,7 @@ except FabricheckError as _error:
 
 # ruff: noqa: E402
 from fabricheck.core import processes
-from fabricheck.rfm import guard, host, launchers, slurm
+from fabricheck.rfm import distributed, guard, host, launchers
 from fabricheck.site import sets, sites, this_machine
 
 processes.collect_rarely()
@@ -37,7 +37,7 @@ try:
         _system = _matched.system
     _gathered = sites.gather(*_folders, system=_system)
     this_machine.choose(_gathered["systems"], f"{_system}:{_partition}")
-    slurm.allow_jobs(_gathered["systems"], sys.argv)
+    distributed.allow_jobs(_gathered["systems"], sys.argv)
 except FabricheckError as _error:
     end_session(_error)
 

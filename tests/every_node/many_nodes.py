@@ -23,9 +23,9 @@ from datetime import timedelta
 from pathlib import Path
 
 from fabricheck.results import requested_nodes
-from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.run.every_node import driver, session
-from fabricheck.run.every_node.session import Allocation
+from fabricheck.schedulers.row import Allocation, Node
+from fabricheck.schedulers.table import SLURM
 
 #: Seconds from the start of a session to its first check, and from there to its end.
 BEGINS_S, MEASURES_S = 1, 60
@@ -79,8 +79,9 @@ def main() -> int:
             (folder / "bin" / program).chmod(0o755)
         os.environ["PATH"] = f"{folder / 'bin'}:{os.environ['PATH']}"
         allocation = Allocation(
+            SLURM,
             "7",
-            {node: RequestedNode(results=node, state="ALLOCATED") for node in names},
+            {node: Node(state="ALLOCATED") for node in names},
             requested_nodes.now() + timedelta(hours=3),
         )
         # Ended a while after the last healthy one.

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.run.every_node import session
-from fabricheck.tools.runner import Output
+from fabricheck.schedulers import slurm as by_slurm
+from fabricheck.schedulers.table import SLURM
 
 INSIDE = {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": "node[1-4]"}
 
@@ -42,10 +42,10 @@ def slurm(tmp_path, monkeypatch):
 
 def test_nodes_are_those_the_job_began_with(slurm):
     slurm()
-    found = session.find_allocation(None, INSIDE)
+    found = SLURM.allocation(INSIDE)
     assert (found.job, list(found.nodes)) == ("7", ["node1", "node2", "node3", "node4"])
     assert found.ends.isoformat() == "2026-11-22T07:56:13"
-    assert {name: one.how_ended for name, one in found.nodes.items()} == {
+    assert {name: one.unusable for name, one in found.nodes.items()} == {
         "node1": None,
         # Slurm goes on with a job on a node that is drained.
         "node2": None,
@@ -56,12 +56,11 @@ def test_nodes_are_those_the_job_began_with(slurm):
         "ALLOCATED+DRAIN",
         "a fan",
     )
-    assert [one.results for one in found.nodes.values()] == list(found.nodes)
 
 
 def test_a_part_of_the_nodes(slurm):
     slurm(ends="Unknown")
-    found = session.find_allocation("node[2,1]", INSIDE)
+    found = SLURM.allocation(INSIDE, "node[2,1]")
     assert list(found.nodes) == ["node1", "node2"]
     assert found.ends is None
 
@@ -87,13 +86,13 @@ def test_a_part_of_the_nodes(slurm):
 def test_other_surroundings_are_a_sentence(slurm, nodes, environment, said, error, sentence):
     slurm(**said)
     with pytest.raises(error, match=sentence):
-        session.find_allocation(nodes, environment)
+        SLURM.allocation(environment, nodes)
 
 
 def test_a_machine_without_slurm(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(NotFoundError, match=r"Slurm does not know the allocation 7: .*scontrol"):
-        session.find_allocation(None, INSIDE)
+        SLURM.allocation(INSIDE)
 
 
 @pytest.mark.parametrize(
@@ -130,13 +129,13 @@ def test_what_a_session_lacks_is_said_once(
 def test_an_end_that_is_damaged_is_not_taken_for_none(slurm, ends):
     slurm(ends=ends)
     with pytest.raises(NotFoundError, match=f"allocation 7 ends: '{ends}' is not a time"):
-        session.find_allocation(None, INSIDE)
+        SLURM.allocation(INSIDE)
 
 
 @pytest.mark.parametrize("ends", ["10:14:21", "soon", ""])
 def test_with_minutes_no_end_is_needed(slurm, ends):
     slurm(ends=ends)
-    assert session.find_allocation(None, INSIDE, needs_end=False).ends is None
+    assert SLURM.allocation(INSIDE, needs_end=False).ends is None
 
 
 def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypatch):
@@ -144,19 +143,19 @@ def test_what_users_let_slurm_print_is_not_asked_of_it(slurm, tmp_path, monkeypa
     slurm(ends="'\"$([ $SLURM_TIME_FORMAT = standard ] && echo 2026-11-22T)07:56:13\"'")
     for name, value in {"SLURM_TIME_FORMAT": "relative", "SQUEUE_FORMAT": "%N"}.items():
         monkeypatch.setenv(name, value)
-    assert session.find_allocation(None, INSIDE).ends.isoformat() == "2026-11-22T07:56:13"
+    assert SLURM.allocation(INSIDE).ends.isoformat() == "2026-11-22T07:56:13"
     (tmp_path / "squeue").write_text(
         '#!/bin/sh\n[ -n "$SQUEUE_FORMAT" ] && echo node1 || echo "7.0|name|node1"\n'
     )
     (tmp_path / "squeue").chmod(0o755)
-    assert list(session.steps("7")) == [session.Step("7.0", "name", "node1")]
+    assert list(by_slurm.steps("7")) == [by_slurm.Step("7.0", "name", "node1")]
 
 
 @pytest.mark.parametrize("state", ["DOWN", "DOWN*", "DOWN$+DRAIN", "DOWN~", "DOWN+NOT_RESPONDING"])
 def test_a_node_that_is_down_is_known_by_any_suffix(slurm, monkeypatch, state):
     monkeypatch.setitem(globals(), "NODES", NODES.replace("DOWN*+DRAIN", state))
     slurm()
-    said = session.find_allocation("node3", INSIDE).nodes["node3"].how_ended
+    said = SLURM.allocation(INSIDE, "node3").nodes["node3"].unusable
     assert said == f"node3 was {state} (Not responding), so nothing was started on it."
 
 
@@ -166,7 +165,7 @@ def test_nodes_of_another_job_are_refused(slurm):
         NotFoundError,
         match=r"Slurm reports node3 in allocation 7, which SLURM_JOB_NODELIST .* does not have",
     ):
-        session.find_allocation(None, INSIDE | {"SLURM_JOB_NODELIST": "node[1-2]"})
+        SLURM.allocation(INSIDE | {"SLURM_JOB_NODELIST": "node[1-2]"})
 
 
 def test_steps_are_whole_lines_of_the_job(monkeypatch):
@@ -174,6 +173,6 @@ def test_steps_are_whole_lines_of_the_job(monkeypatch):
         "7.1|fabricheck-every-node|node1\n7.2|a|b|node2\n17.3|a|node1\n7.batch|batch|node1\n"
         "7.4|a|node1\n7.4|b|node2\n7.5|fabricheck-every-node|node1"
     )
-    monkeypatch.setattr(session.runner, "run", lambda *_: Output(0, 0.0, said, ""))
+    monkeypatch.setattr(by_slurm, "_called", lambda *_: said)
     # The last line is cut: its node may be node12.
-    assert [one.id for one in session.steps("7")] == ["7.1"]
+    assert [one.id for one in by_slurm.steps("7")] == ["7.1"]

@@ -12,9 +12,9 @@ import pytest
 
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import requested_nodes
-from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.run.every_node import driver, session, staging
-from fabricheck.run.every_node.session import Allocation
+from fabricheck.schedulers.row import Allocation, Node
+from fabricheck.schedulers.table import SLURM
 
 #: Finds its node, notes its own options and environment, and is what the node's file says.
 SRUN = """#!/bin/sh
@@ -72,15 +72,13 @@ class Run:
         nodes = {}
         for name, what in does.items():
             (self.folder / f"{name}.does").write_text(what)
-            nodes[name] = RequestedNode(results=name, state="ALLOCATED")
-        nodes |= {
-            name: RequestedNode(results=name, how_ended=text) for name, text in requested.items()
-        }
+            nodes[name] = Node(state="ALLOCATED")
+        nodes |= {name: Node(unusable=text) for name, text in requested.items()}
         ends = None
         if left_s is not None:
             ends = requested_nodes.now() + timedelta(seconds=left_s + driver.KEPT_S)
         return driver.Driver(
-            ("reframe", "-r"), Allocation("7", nodes, ends), self.results, self.said.append,
+            ("reframe", "-r"), Allocation(SLURM, "7", nodes, ends), self.results, self.said.append,
             chosen=("-t", "smoke"), minutes=minutes, at_once=at_once, stage=stage,
         )  # fmt: skip
 
@@ -229,7 +227,7 @@ def test_the_file_of_nodes_is_not_written_for_each_of_them(a_run, monkeypatch):
 
 def test_where_there_is_room_for_one_srun_nodes_take_turns(a_run, monkeypatch):
     monkeypatch.setattr(
-        driver.session, "number_of_sruns", lambda wanted: (1, f"Room for 1 of {wanted}.")
+        driver.session, "number_of_starters", lambda _, wanted: (1, f"Room for 1 of {wanted}.")
     )
     slowly = f'{BEGINS}sleep 0.2\ndate +%s.%N > "$folder/$node.ended"\nreport\n'
     run = a_run.driver({"node1": slowly, "node2": slowly})

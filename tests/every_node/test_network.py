@@ -13,7 +13,11 @@ from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
 from fabricheck.rfm import host
 from fabricheck.run.every_node import driver
+from fabricheck.schedulers.row import Allocation
+from fabricheck.schedulers.table import SLURM
 from fabricheck.site import partitions, sites
+
+HERE = Allocation(SLURM, "7", {}, None)
 
 #: A partition without a fabric.
 PARTITION = {
@@ -102,7 +106,7 @@ def test_a_run_on_a_node_without_a_site_is_refused_before_its_sessions(monkeypat
 def test_one_node_has_no_network(tmp_path):
     said = []
     requested = job(tmp_path, node1=None, node2="node2 ended without a run report.")
-    assert driver.measure_network(tmp_path, requested, ["false"], None, said.append) is None
+    assert driver.measure_network(HERE, tmp_path, requested, ["false"], None, said.append) is None
     assert said == ["The network is not measured: 1 node answered, not two."]
     assert recorded(tmp_path) is None
 
@@ -114,7 +118,7 @@ def test_its_steps_are_of_the_nodes_that_answered(tmp_path, monkeypatch):
     told = 'echo "$SLURM_JOB_NODELIST $SLURM_NTASKS $FABRICHECK_RESULTS"'
     report = "mkdir $FABRICHECK_RESULTS/reports; : > $FABRICHECK_RESULTS/reports/run-0.json"
     command = ["sh", "-c", f"{told}; {report}; exit 3"]
-    assert driver.measure_network(tmp_path, requested, command, None, print) is None
+    assert driver.measure_network(HERE, tmp_path, requested, command, None, print) is None
     folder = tmp_path / "network"
     assert (folder / "session.log").read_text() == f"node[1,3]  {folder}\n"
     found = recorded(tmp_path)
@@ -126,7 +130,7 @@ def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
     began = time.monotonic()
     said = []
     command = [sys.executable, "-c", "import time; time.sleep(60)"]
-    assert driver.measure_network(tmp_path, requested, command, 0.2, said.append) is None
+    assert driver.measure_network(HERE, tmp_path, requested, command, 0.2, said.append) is None
     assert time.monotonic() - began < 30
     found = recorded(tmp_path)
     sentence = "The session of the network was stopped because its time had passed."
@@ -137,7 +141,7 @@ def test_a_session_over_its_time_is_stopped_and_recorded(tmp_path):
 def test_a_signal_ends_it_and_is_returned(tmp_path):
     requested = job(tmp_path, node1=None, node2=None)
     command = ["sh", "-c", f"kill -TERM {os.getpid()}; exec sleep 60"]
-    assert driver.measure_network(tmp_path, requested, command, None, print) == 15
+    assert driver.measure_network(HERE, tmp_path, requested, command, None, print) == 15
     assert recorded(tmp_path).how_ended == (
         "The session of the network was stopped because SIGTERM ended the run."
     )

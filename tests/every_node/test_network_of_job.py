@@ -16,9 +16,10 @@ import factories
 import verdict_sessions as made
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import contents, nodes, page
-from fabricheck.results import reading, requested_nodes
-from fabricheck.rfm import slurm
+from fabricheck.results import reading
 from fabricheck.run.every_node import driver
+from fabricheck.schedulers import slurm
+from fabricheck.schedulers.row import Node
 
 NODES = ("node1", "node2", "node3")
 NOTHING = "Nothing to run: no test case was selected; system local has 7"
@@ -60,7 +61,7 @@ def job(command, tmp_path, monkeypatch):
     for name, text in scripts.items():
         (folder / name).write_text(text)
         (folder / name).chmod(0o755)
-    state = requested_nodes.RequestedNode(state="ALLOCATED")
+    state = Node(state="ALLOCATED")
     record = {"NodeList": "node[1-3]", "OverSubscribe": "NO", "EndTime": "Unknown"}
     monkeypatch.setattr(slurm, "record", lambda _: record)
     monkeypatch.setattr(slurm, "query_nodes", lambda _: dict.fromkeys(NODES, state))
@@ -136,8 +137,8 @@ def test_the_network_is_repeated_alone(job, tmp_path):
 
 
 def test_a_node_that_cannot_be_used_is_named_beside_the_network(job, tmp_path, monkeypatch):
-    states = dict.fromkeys(NODES, requested_nodes.RequestedNode(state="ALLOCATED"))
-    states["node3"] = requested_nodes.RequestedNode(state="DOWN")
+    states = dict.fromkeys(NODES, Node(state="ALLOCATED"))
+    states["node3"] = Node(state="DOWN")
     monkeypatch.setattr(slurm, "query_nodes", lambda _: states)
     job("--network-only")
     found = total(tmp_path / "results" / "every-node" / "7")

@@ -8,6 +8,7 @@ import re
 import pytest
 
 from fabricheck.run.every_node import session
+from fabricheck.schedulers.table import SLURM
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def system(tmp_path, monkeypatch):
 
 
 def test_where_there_is_enough_nothing_is_said(system):
-    assert session.number_of_sruns(100) == (100, None)
+    assert session.number_of_starters(SLURM, 100) == (100, None)
 
 
 @pytest.mark.parametrize(
@@ -54,7 +55,7 @@ def test_where_there_is_enough_nothing_is_said(system):
 )
 def test_the_smallest_limit_is_named(system, file, text, most, why):
     (system / file).write_text(text)
-    found, said = session.number_of_sruns(1000)
+    found, said = session.number_of_starters(SLURM, 1000)
     assert found == most
     assert re.search(why, said), said
     assert said.startswith(f"Here is room for {most} sruns at a time (")
@@ -64,7 +65,7 @@ def test_the_smallest_limit_is_named(system, file, text, most, why):
 def test_a_limit_of_processes_counts_for_users_alone(system, monkeypatch):
     monkeypatch.setattr(session.resource, "getrlimit", lambda _: (700, 700))
     monkeypatch.setattr(os, "getuid", lambda: 0)
-    assert session.number_of_sruns(1000)[0] == 819
+    assert session.number_of_starters(SLURM, 1000)[0] == 819
     monkeypatch.setattr(os, "getuid", lambda: 1)
     monkeypatch.setattr(session, "_tasks", lambda _: (100, 200))
-    assert session.number_of_sruns(1000)[0] == 100
+    assert session.number_of_starters(SLURM, 1000)[0] == 100

@@ -15,7 +15,8 @@ import pytest
 
 from fabricheck.core import checkout
 from fabricheck.run.every_node import staging
-from fabricheck.run.every_node.session import Allocation
+from fabricheck.schedulers.row import Allocation
+from fabricheck.schedulers.table import SLURM
 
 #: In place of ReFrame: says where it is, waits if it is told to, and ends with the given status.
 REFRAME = """#!/bin/sh
@@ -216,7 +217,7 @@ def test_the_archive_is_sent_to_all_nodes_of_a_job(
     (tmp_path / "sbcast").write_text(f'#!/bin/sh\necho "$@" > "{tmp_path}/said"\n{sbcast}\n')
     (tmp_path / "sbcast").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
-    target, said = staging._send(tmp_path / "a", Allocation("7", {}, None, is_whole=whole))
+    target, said = staging._send(tmp_path / "a", Allocation(SLURM, "7", {}, None, is_whole=whole))
     assert said == how
     assert bool(target) is is_sent
     if is_sent:

@@ -9,6 +9,7 @@ import pytest
 from fabricheck.core import checkout
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.rfm import host
+from fabricheck.schedulers.table import SLURM
 from fabricheck.site import clusters, sites
 
 INSIDE = {"SLURM_JOB_ID": "7"}
@@ -42,7 +43,7 @@ def test_who_asks_and_where_is_said_by_variables():
     ]
 
 
-@pytest.mark.parametrize("variable", [*clusters.JOB_OPTIONS, "FABRICHECK_QUEUE"])
+@pytest.mark.parametrize("variable", [*SLURM.job_options, "FABRICHECK_QUEUE"])
 def test_white_space_is_no_account_and_no_part_of_one(variable):
     assert clusters.reached("gpu", environment={variable: " "})["access"] == ["--partition=gpu"]
     padded = clusters.reached("gpu", environment={variable: " a "})["access"]

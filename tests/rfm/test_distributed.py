@@ -10,7 +10,7 @@ from reframe.core.exceptions import ReframeError
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.rfm import slurm
+from fabricheck.rfm import distributed
 
 #: Two nodes of three are reached, and one of them is idle.
 STATES = {"n1": "IDLE", "n2": "DOWN Reason=Not responding [slurm@now]", "n3": "IDLE"}
@@ -38,7 +38,7 @@ def session(tmp_path, monkeypatch):
         context = SimpleNamespace(
             system=SimpleNamespace(partitions=partitions), output_prefix=str(tmp_path / "output")
         )
-        monkeypatch.setattr(slurm.runtime, "runtime", lambda: context)
+        monkeypatch.setattr(distributed.runtime, "runtime", lambda: context)
 
         def find(state, options):
             idle = [name for name in reached if STATES[name] == "IDLE"]
@@ -51,7 +51,7 @@ def session(tmp_path, monkeypatch):
 
 def test_nodes_that_the_state_leaves_out_are_requested(session):
     _, find = session("a:x")
-    measured, requested = slurm.distributed_nodes(find, "idle", None)
+    measured, requested = distributed.distributed_nodes(find, "idle", None)
     assert measured == {"a:x": ["n1"]}
     down = RequestedNode(state="DOWN", because="Not responding")
     assert requested == {"a:x": {"n1": RequestedNode(state="IDLE"), "n2": down}}
@@ -63,7 +63,7 @@ def test_a_node_that_slurm_does_not_describe_whole_is_a_sentence(session, monkey
     with pytest.raises(
         ReframeError, match="nodes of a:x: scontrol prints a damaged state of node n2"
     ):
-        slurm.distributed_nodes(find, "idle", None)
+        distributed.distributed_nodes(find, "idle", None)
 
 
 @pytest.mark.parametrize(
@@ -97,13 +97,15 @@ def test_a_node_that_slurm_does_not_describe_whole_is_a_sentence(session, monkey
 def test_no_nodes_are_a_sentence(session, names, other, sentence):
     _, find = session(*names, **other)
     with pytest.raises(ReframeError) as error:
-        slurm.distributed_nodes(find, "idle", ["-C big"])
+        distributed.distributed_nodes(find, "idle", ["-C big"])
     assert str(error.value) == sentence
 
 
 def test_the_requested_nodes_are_recorded(session, tmp_path, capsys):
     _, find = session("a:x")
-    slurm.begin_distributed(slurm.distributed_nodes(find, "all", None), ["-t", "smoke"], "all")
+    distributed.begin_distributed(
+        distributed.distributed_nodes(find, "all", None), ["-t", "smoke"], "all"
+    )
     assert (
         "2 nodes of a:x, each with one exclusive job at a time, at most 2" in capsys.readouterr()[0]
     )
@@ -119,15 +121,15 @@ def test_a_session_of_all_nodes_may_have_a_job_for_each(monkeypatch, said, jobs)
         monkeypatch.setenv("FABRICHECK_MAX_JOBS", said)
     for option, expected in (("--distribute", jobs), ("--distribute=all", jobs), ("-r", 4)):
         kinds = ({"scheduler": "squeue", "max_jobs": 4}, {"scheduler": "local", "max_jobs": 1})
-        slurm.allow_jobs([{"partitions": kinds}], ["reframe", option, "-r"])
+        distributed.allow_jobs([{"partitions": kinds}], ["reframe", option, "-r"])
         assert [one["max_jobs"] for one in kinds] == [expected, 1]
     monkeypatch.setenv("FABRICHECK_MAX_JOBS", "many")
     with pytest.raises(InvalidInputError, match="FABRICHECK_MAX_JOBS=many is not a whole number"):
-        slurm.allow_jobs([], ["--distribute"])
+        distributed.allow_jobs([], ["--distribute"])
 
 
 def test_a_folder_that_is_a_file_is_a_sentence(session, tmp_path):
     _, find = session("a:x")
     (tmp_path / "output").write_text("")
     with pytest.raises(ReframeError, match="The requested nodes cannot be recorded: "):
-        slurm.begin_distributed(slurm.distributed_nodes(find, "all", None), [], "all")
+        distributed.begin_distributed(distributed.distributed_nodes(find, "all", None), [], "all")

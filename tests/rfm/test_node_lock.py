@@ -36,7 +36,7 @@ with node_lock.held_nodes(sys.argv[2] == "", (1,) if sys.argv[2] else (), print)
 
 def on(node, nodes="node[1-2]"):
     """Return the environment of a session in an allocation; node: where it runs, if on one."""
-    return {"SLURM_JOB_NODELIST": nodes, "SLURMD_NODENAME": node}
+    return {"SLURM_JOB_ID": "7", "SLURM_JOB_NODELIST": nodes, "SLURMD_NODENAME": node}
 
 
 def hold(folder, node=""):
@@ -158,6 +158,7 @@ def test_one_session_at_a_time_measures_a_node(other, monkeypatch, others, envir
 
 
 def test_a_session_of_both_kinds_does_not_wait_for_itself(other, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setenv("SLURMD_NODENAME", "node2")
     with node_lock.held_nodes(here=True, stepping=(1,), say=pytest.fail):
@@ -197,6 +198,7 @@ def test_the_lock_is_given_back_and_held_in_between(other):
 
 
 def test_other_users_can_take_it_whatever_the_umask(other, monkeypatch):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     before = os.umask(0o077)
     try:
@@ -228,6 +230,7 @@ def make_socket(file):
     ids=["link", "pipe", "folder", "socket"],
 )
 def test_what_is_no_lock_is_named_and_not_waited_for(other, monkeypatch, make, why):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     file = node_lock.LOCK_FOLDERS[0] / node_lock.LOCK_NAME.format("node-node1")
     make(file)
@@ -242,6 +245,7 @@ def test_what_is_no_lock_is_named_and_not_waited_for(other, monkeypatch, make, w
 
 @pytest.mark.parametrize("others", ["", "node1"], ids=["this machine", "a named node"])
 def test_a_session_waits_no_longer_than_the_user_wants(other, monkeypatch, others):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setattr(node_lock, "SECONDS_BETWEEN_TRIES", 0.05)
     process = other(others)
@@ -261,6 +265,7 @@ def test_a_session_waits_no_longer_than_the_user_wants(other, monkeypatch, other
 
 
 def test_a_node_without_a_folder_for_its_lock(monkeypatch, tmp_path):
+    monkeypatch.setenv("SLURM_JOB_ID", "7")
     monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-2]")
     monkeypatch.setattr(node_lock, "LOCK_FOLDERS", (tmp_path / "none",))
     with pytest.raises(NotFoundError, match="none is writable"), by_steps(print):

@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from reframe.core.exceptions import JobBlockedError, ReframeError
 
-from fabricheck.rfm import slurm
+from fabricheck.rfm import jobs
+from fabricheck.schedulers import slurm
 
 RECORD = (
     "JobId=12 JobName=rfm_x UserId=a(1) JobState={state} Reason=None Dependency=(null) "
@@ -36,7 +37,7 @@ def record(state="COMPLETED", code="0:0", nodes="nid[001-002]", shared="NO"):
 
 def ended_job():
     job = SimpleNamespace(jobid="12", _state=None, _exitcode=None, _nodespec=None, _exception=None)
-    slurm.complete(job)
+    jobs.complete(job)
     return job
 
 
@@ -82,7 +83,7 @@ def test_a_machine_without_slurm(tmp_path, monkeypatch):
 def test_an_allocation_of_its_own_is_taken(controller, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     controller(record("RUNNING"))
-    slurm.require_allocation(["lumi:gpu"])
+    jobs.require_allocation([partition("gpu", "a")])
 
 
 @pytest.mark.parametrize(
@@ -92,7 +93,7 @@ def test_an_allocation_of_its_own_is_taken(controller, monkeypatch):
         (
             "12",
             record(shared="OK"),
-            "may share its node .OverSubscribe=OK., but partition lumi:gpu",
+            "may share its node .OverSubscribe=OK., but partition jureca:gpu",
         ),
         ("12", "nothing", "Slurm does not know the allocation 12"),
     ],
@@ -103,16 +104,16 @@ def test_other_surroundings_are_refused(controller, monkeypatch, job, said, sent
         monkeypatch.setenv("SLURM_JOB_ID", job)
     controller(said)
     with pytest.raises(ReframeError, match=sentence):
-        slurm.require_allocation(["lumi:gpu"])
+        jobs.require_allocation([partition("gpu", "a")])
     # Partitions that do not start programs by srun need none.
-    slurm.require_allocation([])
+    jobs.require_allocation([])
 
 
 def test_a_job_number_left_over_is_one_line_and_what_to_do(controller, monkeypatch):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     controller("Invalid job id specified\nslurm_load_jobs error: see man scontrol", 1)
     with pytest.raises(ReframeError) as error:
-        slurm.require_allocation(["lumi:gpu"])
+        jobs.require_allocation([partition("gpu", "a")])
     assert str(error.value) == (
         "Slurm does not know the allocation 12: Invalid job id specified. If this session is in "
         "none, the variable is left over: unset SLURM_JOB_ID."
@@ -136,7 +137,7 @@ def partition(name, node, queue="q", scheduler="local", launcher="srun"):
 def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
     two = [partition(name, name, scheduler=scheduler) for name in ("mi250", "a100")]
     with pytest.raises(ReframeError) as error:
-        slurm.require_nodes_of_one_kind(two)
+        jobs.require_nodes_of_one_kind(two)
     assert str(error.value) == (
         "The partitions jureca:mi250, jureca:a100 have different nodes (mi250, a100), but all "
         f"of them would run on {where}: choose one of them, as by --system=jureca:mi250."
@@ -156,25 +157,25 @@ def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
     ids=["one", "alike", "two queues", "no model", "no steps"],
 )
 def test_nodes_of_one_kind_are_taken(two):
-    slurm.require_nodes_of_one_kind(two)
+    jobs.require_nodes_of_one_kind(two)
 
 
 def test_a_queue_that_shares_all_nodes_is_refused(controller):
     queue = [partition("mi250", "mi250", scheduler="slurm")]
     controller("PartitionName=q AllowGroups=ALL OverSubscribe=FORCE:4 State=UP")
     with pytest.raises(ReframeError) as error:
-        slurm.require_own_nodes(queue)
+        jobs.require_own_nodes(queue)
     assert str(error.value) == (
         "Slurm's partition q gives no job its node exclusively (OverSubscribe=FORCE:4), but "
         "jureca:mi250 measures it: another partition is needed."
     )
     # Steps are of an allocation, which is looked at itself.
-    slurm.require_own_nodes([partition("mi250", "mi250")])
+    jobs.require_own_nodes([partition("mi250", "mi250")])
     for shared in ("NO", "EXCLUSIVE", "YES:4"):  # the last shares only what asks for it
         controller(f"PartitionName=q OverSubscribe={shared} State=UP")
-        slurm.require_own_nodes(queue)
+        jobs.require_own_nodes(queue)
     controller("slurm_load_partitions error: Invalid partition name specified", 1)
-    slurm.require_own_nodes(queue)
+    jobs.require_own_nodes(queue)
 
 
 class Waiting(SimpleNamespace):
@@ -213,7 +214,7 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
         "n7": "IDLE~",
     }
     controller("\n".join(f"NodeName={name} State={state}" for name, state in states.items()))
-    jobs = [job(name, name) for name in (*states, "unknown")]
+    waiting = [job(name, name) for name in (*states, "unknown")]
     held = [job("r", "n5", "--reservation=night"), job("running", "n2", state="RUNNING")]
     other = job("any")
     judged = []
@@ -223,10 +224,10 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
         for one in given:
             one._exception = JobBlockedError("ReFrame's words", one.jobid)
 
-    slurm.cancel_if_blocked(cancel, None, [*jobs, *held, other], {"n1": ["ReqNodeNotAvail"]})
+    jobs.cancel_if_blocked(cancel, None, [*waiting, *held, other], {"n1": ["ReqNodeNotAvail"]})
     # One that runs and one that asks for no node are ReFrame's to judge.
     assert judged == [["n2", "n3", "n5", "n6", "unknown", "running", "any"]]
-    said = {one.jobid: str(one._exception) for one in jobs if one._exception}
+    said = {one.jobid: str(one._exception) for one in waiting if one._exception}
     end = "the job would have waited for it and was cancelled"
     assert said["n2"] == f"[jobid=n2] node n2 is DOWN+NOT_RESPONDING (no power): {end}"
     assert said["n3"] == f"[jobid=n3] node n3 is IDLE+DRAIN: {end}"
@@ -236,7 +237,7 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
 def test_without_a_word_of_the_controller_reframe_judges(controller):
     controller("slurm_load_node error: Unable to contact slurm controller", 1)
     judged = []
-    slurm.cancel_if_blocked(lambda _, given, __: judged.extend(given), None, [job("1", "n1")])
+    jobs.cancel_if_blocked(lambda _, given, __: judged.extend(given), None, [job("1", "n1")])
     assert [one.jobid for one in judged] == ["1"]
 
 

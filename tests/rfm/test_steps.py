@@ -7,7 +7,8 @@ from types import SimpleNamespace
 import pytest
 from stand_ins import script
 
-from fabricheck.rfm import slurm
+from fabricheck.rfm import jobs
+from fabricheck.schedulers.table import SLURM
 
 #: What a batch script is told by Slurm 22.05 (sbatch --nodes=4 --ntasks-per-node=8), and a task
 #: that srun starts in it with one task on node3.
@@ -40,7 +41,7 @@ STEP = {
 
 def options(scheduler="local", tasks=8, nodes=1):
     job = SimpleNamespace(scheduler=SimpleNamespace(registered_name=scheduler))
-    return slurm.step_options(job, tasks, nodes)
+    return jobs.step_options(job, SimpleNamespace(registered_name="srun"), tasks, nodes)
 
 
 @pytest.fixture(autouse=True)
@@ -84,13 +85,13 @@ def test_a_step_over_several_nodes_has_as_many_tasks_on_each(monkeypatch):
 
 def test_a_session_that_is_a_step_passes_on_what_is_of_the_job():
     environment = JOB | STEP | {"SLURMD_NODENAME": "node3", "PATH": "/bin", "PMIX_RANK": "0"}
-    slurm.forget_own_step(environment)
+    SLURM.forget_own_step(environment)
     assert environment == JOB | {"SLURMD_NODENAME": "node3", "PATH": "/bin"}
 
 
 def test_a_session_in_a_batch_script_passes_on_all():
     environment = JOB | TASKS
-    slurm.forget_own_step(environment)
+    SLURM.forget_own_step(environment)
     assert environment == JOB | TASKS
 
 

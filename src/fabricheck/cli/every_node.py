@@ -87,14 +87,15 @@ def every_node(
     incomplete; and 128 plus its number if a signal ended the run.
     """
     from fabricheck.rfm import host
-    from fabricheck.run.every_node import driver, session, staging
+    from fabricheck.run.every_node import driver, staging
+    from fabricheck.schedulers import table
 
     default = Path("results").absolute()
     mark = marking.leave(marking.new_stamp(), ["fabricheck", *sys.argv[1:]], default)
     if network_only and network is False:
         raise UsageError("--network-only and --no-network leave nothing to measure.")
-    allocation = session.find_allocation(nodes, needs_end=minutes is None)
-    usable = [name for name, node in allocation.nodes.items() if node.how_ended is None]
+    allocation = table.allocation_around(os.environ, nodes, needs_end=minutes is None)
+    usable = [name for name, node in allocation.nodes.items() if node.unusable is None]
     if network_only and len(usable) < 2:
         raise UsageError(
             f"--network-only needs two nodes, but job {allocation.job} has {len(usable)} to "
@@ -130,7 +131,9 @@ def every_node(
         command = (reframe, "--nocolor", "-r", *driver.network_arguments(chosen))
         limits = [run.left_s, None if minutes is None else 60 * minutes]
         left_s = min((limit for limit in limits if limit is not None), default=None)
-        number = driver.measure_network(run.folder, run.nodes, command, left_s, show.line)
+        number = driver.measure_network(
+            allocation, run.folder, run.nodes, command, left_s, show.line
+        )
     if number is not None:
         raise typer.Exit(128 + number)
     return verdict.verdict([str(run.folder)])

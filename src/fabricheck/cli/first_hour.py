@@ -101,18 +101,20 @@ def _require_node() -> None:
     :raises NotFoundError: outside an allocation, where no driver has devices.
     :raises UsageError: on a login node, with the command to run.
     """
-    from fabricheck.rfm import slurm
     from fabricheck.run.site_check import Machine
+    from fabricheck.schedulers import table
 
     if not Machine().is_compute:
         raise NotFoundError(
-            "No driver has devices here, and SLURM_JOB_ID is not set: run this on the node, "
-            "inside an allocation (docs/any-node.md)."
+            f"No driver has devices here, and {table.SLURM.variable} is not set: run this on the "
+            "node, inside an allocation (docs/any-node.md)."
         )
-    measured = slurm.measured_nodes(os.environ)
-    if measured and not slurm.is_inside(os.environ):
-        node = measured[0]
+    row = table.around(os.environ)
+    if row is None or row.is_inside(os.environ):
+        return
+    measured = row.measured_nodes(os.environ)
+    if measured:
         raise UsageError(
-            f"This shell is not on {node}, the node of the allocation: run srun --overlap "
-            f"--nodes=1 --ntasks=1 --cpu-bind=none --nodelist={node} fabricheck site first-hour ..."
+            f"This shell is not on {measured[0]}, the node of the allocation: run "
+            f"{row.on_node(measured[0])} fabricheck site first-hour ..."
         )

@@ -9,13 +9,14 @@ from ClusterShell.NodeSet import RESOLVER_NOGROUP, NodeSet, NodeSetException
 
 from fabricheck.core.errors import UsageError
 
-#: The characters of a node name in Slurm's configuration.
+#: The digits of a range.
 _RANGE = re.compile(r"([0-9]{1,1000})-([0-9]{1,1000})")
 
 #: The largest number of nodes to expand: each becomes a name in memory.
 _MOST = 100_000
 
-SLURM_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
+#: A node's name as schedulers accept it, in the characters of Slurm's configuration.
+NODE_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 
 
 def unfolded(text: str) -> list[str]:
@@ -33,7 +34,7 @@ def unfolded(text: str) -> list[str]:
     if not names:
         raise UsageError(f"{text[:100]!r} names no node.")
     for name in names:
-        if not SLURM_NAME.fullmatch(name):
+        if not NODE_NAME.fullmatch(name):
             raise UsageError(
                 f"{text[:100]!r} is not a list of nodes: {name[:100]!r} is not a node name."
             )
@@ -41,12 +42,12 @@ def unfolded(text: str) -> list[str]:
 
 
 def folded(names: Iterable[str | None]) -> str:
-    """Fold node names into a host list; names that Slurm would not accept stay as they are, None is
+    """Fold node names into a host list; names that no scheduler accepts stay as they are, None is
     left out.
     """
     each = [name for name in dict.fromkeys(names) if name is not None]
-    plain = [name for name in each if SLURM_NAME.fullmatch(name)]
-    odd = [name for name in each if not SLURM_NAME.fullmatch(name)]
+    plain = [name for name in each if NODE_NAME.fullmatch(name)]
+    odd = [name for name in each if not NODE_NAME.fullmatch(name)]
     try:
         lists = [str(NodeSet.fromlist(plain, resolver=RESOLVER_NOGROUP))] if plain else []
     except NodeSetException:

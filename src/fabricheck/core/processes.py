@@ -1,11 +1,11 @@
-"""Processes: signals and exit codes, Slurm's commands in standard formats, garbage collection."""
+"""Processes: signals and exit codes, and garbage collection."""
 
 from __future__ import annotations
 
 import atexit
 import gc
 import signal
-from collections.abc import Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
@@ -39,36 +39,6 @@ def signals_taken(take: Callable[[int, FrameType | None], None]) -> Iterator[Non
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-
-
-#: Prefixes of variables that are options of the commands whose text is read.
-_OPTIONS = ("SACCT_", "SCANCEL_", "SCONTROL_", "SINFO_", "SQUEUE_")
-
-#: Further variables that change a text, or where it goes. SLURM_CLUSTERS is none of them: it names
-#: the cluster of a job.
-_TEXTS = (
-    "SLURM_BITSTR_LEN",
-    "SLURM_JSON",
-    "SLURM_LABELIO",
-    "SLURM_STDERRMODE",
-    "SLURM_STDOUTMODE",
-    "SLURM_YAML",
-)
-
-
-def make_slurm_standard(environment: MutableMapping[str, str]) -> None:
-    """Let Slurm's commands print in their standard formats, and srun what its steps print."""
-    for name in list(environment):
-        if name.startswith(_OPTIONS) or name in _TEXTS:
-            del environment[name]
-    environment["SLURM_TIME_FORMAT"] = "standard"
-
-
-def with_standard_slurm(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return a copy of an environment in which the formats are standard."""
-    copy = dict(environment)
-    make_slurm_standard(copy)
-    return copy
 
 
 def collect_rarely() -> None:

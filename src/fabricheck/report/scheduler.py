@@ -1,10 +1,10 @@
-"""Commands for the scheduler: scontrol lines for failed nodes, and nodes to run again."""
+"""Commands for the scheduler: a line that drains each failed node, and nodes to run again."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from fabricheck.core.nodelists import SLURM_NAME, folded, titled
+from fabricheck.core.nodelists import NODE_NAME, folded, titled
 from fabricheck.judge.verdict import draining, model
 
 #: What keeps a line from being live, in the words of its comment.
@@ -24,7 +24,7 @@ DOUBTS: dict[model.Doubt, str] = {
 
 
 def drain_lines(rows: Iterable[model.Row]) -> list[str]:
-    """Return a line of ``scontrol`` for each failed node, to be read and run by a person.
+    """Return a line that drains each failed node, to be read and run by a person.
 
     The line is a comment with its doubts where they keep it from being live. There is none where
     all nodes failed alike.
@@ -85,7 +85,7 @@ def to_run_again(verdict: model.Verdict) -> list[str]:
         [row.node for row in rows if row.status in ("UNSTABLE", "INCOMPLETE")]
         for rows in (verdict.nodes, verdict.networks)
     )
-    listed = folded(node for node in nodes if SLURM_NAME.fullmatch(node))
+    listed = folded(node for node in nodes if NODE_NAME.fullmatch(node))
     return [
         *([listed] if listed else []),
         *(

@@ -37,7 +37,7 @@ from fabricheck.results.causes import Cause, sentence_of, with_causes
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
 from fabricheck.results.run_report import Failure, MetricResult, missed_limit
-from fabricheck.rfm import acceptance, host, launchers, relative, slurm
+from fabricheck.rfm import acceptance, host, jobs, launchers, relative
 from fabricheck.rfm.metric_limits import MetricLimits
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition, failed
@@ -361,7 +361,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
                 f"{self.program} ends badly."
             )
             return []
-        stepping = slurm.of_the_allocation([self.current_partition])
+        stepping = jobs.stepping(self.current_partition) is not None
         launch = launchers.line(self.job, self.job.launcher, 1) if stepping else ""
         options = ("--document", RESULT, "--errors", self.job.stderr)
         command = f"{launch} {shlex.quote(str(program))} {shlex.join(options)}".strip()
@@ -371,8 +371,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def _keep_to_its_nodes(self) -> None:
         self.num_tasks_per_node = self.num_tasks // self.node_count
         launcher = self.job.launcher
-        if launcher.registered_name == slurm.STEP_LAUNCHER:
-            of_step = slurm.step_options(self.job, self.num_tasks, self.node_count)
+        if jobs.starting(launcher) is not None:
+            of_step = jobs.step_options(self.job, launcher, self.num_tasks, self.node_count)
             launcher.options = [*of_step, *launcher.options]
         elif self.node_count == 1 and self.current_partition.scheduler.registered_name == "local":
             self.prerun_cmds = [*self.prerun_cmds, *launchers.keep_ranks_here(os.environ)]

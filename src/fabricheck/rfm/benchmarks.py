@@ -22,7 +22,7 @@ from fabricheck.core.lines import doubled
 from fabricheck.core.vocabulary import NCCL_COLLECTIVES, OSU_COLLECTIVES, Unit
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import Reduction
-from fabricheck.rfm import launchers, slurm
+from fabricheck.rfm import jobs, launchers
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, WORST_AND_MEDIAN, Metric
 from fabricheck.rfm.pairs import one_each, ordered_pairs
@@ -260,8 +260,8 @@ class OsuCheck(BenchmarkCheck, special=True):  # type: ignore[call-arg]
         if isinstance(launcher, launchers.SmpirunLauncher):
             launcher.hostfile = f"{launchers.HOSTFILE}-{'-'.join(map(str, devices))}"
         # OSU prefers a job script's variable, 0 for all ranks, to the launcher's variable.
-        foreign = launcher.registered_name != slurm.STEP_LAUNCHER
-        environment = self.environment(devices, *(["-u SLURM_PROCID"] if foreign else []))
+        removed = [f"-u {name}" for name in jobs.ranks_of_others(launcher)]
+        environment = self.environment(devices, *removed)
         return " ".join(filter(None, [launchers.line(self.job, launcher, ranks), environment]))
 
 

@@ -27,7 +27,7 @@ from fabricheck.node.cores import format_cores
 from fabricheck.node.placement import cores_per_device, domain_of_core, in_order_of_cores
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, describe_ranks
-from fabricheck.rfm import slurm
+from fabricheck.rfm import jobs
 from fabricheck.rfm.base import FABRICHECK, RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, MetricError
 from fabricheck.rfm.ranks import NearRanksCheck, RanksCheck
@@ -187,8 +187,9 @@ class NicLoopbackCheck(_OfNics, special=True):  # type: ignore[call-arg]
     def _keep_to_its_nodes(self) -> None:
         super()._keep_to_its_nodes()
         launcher = self.job.launcher
-        if self._provider == "cxi" and launcher.registered_name == slurm.STEP_LAUNCHER:
-            launcher.options = [*launcher.options, slurm.CXI_SERVICE]
+        row = jobs.starting(launcher)
+        if self._provider == "cxi" and row is not None:
+            launcher.options = [*launcher.options, *row.cxi_service]
 
     @run_before("sanity")  # type: ignore[untyped-decorator]
     def _skip_without_tool(self) -> None:

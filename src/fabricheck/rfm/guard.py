@@ -18,7 +18,7 @@ from typing import Any
 from reframe.core import runtime
 from reframe.core.exceptions import ReframeError, RunSessionTimeout
 
-from fabricheck.core import processes, show
+from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, end_session
 from fabricheck.core.show import enumerated
 from fabricheck.core.vocabulary import ENV_METRICS
@@ -30,7 +30,8 @@ from fabricheck.results.session_checks import (
     last_checks,
     write_checks,
 )
-from fabricheck.rfm import deviations, gitlab, node_lock, reframe_internals, slurm
+from fabricheck.rfm import deviations, distributed, gitlab, jobs, node_lock, reframe_internals
+from fabricheck.schedulers import table
 from fabricheck.site import partitions, sets, software
 
 #: The options that select test cases.
@@ -85,10 +86,10 @@ def install(mark: Path | None = None) -> None:
     reframe_internals.around_run(_guard_run)
     reframe_internals.around_store(_guard_store)
     reframe_internals.around_pipeline(_guard_pipeline)
-    reframe_internals.around_nodes(slurm.distributed_nodes)
+    reframe_internals.around_nodes(distributed.distributed_nodes)
     reframe_internals.hold_back(_waits)
-    reframe_internals.after_squeue(slurm.complete)
-    reframe_internals.around_blocked(slurm.cancel_if_blocked)
+    reframe_internals.after_squeue(jobs.complete)
+    reframe_internals.around_blocked(jobs.cancel_if_blocked)
 
 
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -152,19 +153,20 @@ def _say_next() -> None:
 def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     """Measure only nodes that nothing else uses at the same time.
 
-    Slurm gives a check its node exclusively: to each job (exclusive_access), or to the allocation
-    around the session, in which a running step has it. Elsewhere the node lock does so.
+    A scheduler gives a check its node exclusively: to each job (exclusive_access), or to the
+    allocation around the session, in which a running step has it. Elsewhere the node lock does so.
     """
-    processes.make_slurm_standard(os.environ)
+    table.make_formats_standard(os.environ)
     used = {case.partition.fullname: case.partition for case in testcases}
-    stepping = slurm.of_the_allocation(used.values())
-    slurm.require_nodes_of_one_kind(used.values())
-    slurm.require_own_nodes(used.values())
-    slurm.require_allocation(stepping)
-    if stepping:
-        slurm.forget_own_step(os.environ)
+    stepping = jobs.of_the_allocation(used.values())
+    jobs.require_nodes_of_one_kind(used.values())
+    jobs.require_own_nodes(used.values())
+    jobs.require_allocation(list(used.values()))
+    around = table.around(os.environ)
+    if stepping and around is not None:
+        around.forget_own_step(os.environ)
     if session.nodes is not None:
-        slurm.begin_distributed(
+        distributed.begin_distributed(
             session.nodes, session.chosen(), reframe_internals.option("distribute")
         )
     here = any(_is_local(partition) for name, partition in used.items() if name not in stepping)
@@ -320,7 +322,7 @@ class _Session:
         known = reframe_internals.session
         self._path = ":".join(runtime.runtime().get_option("general/0/check_search_path"))
         #: The nodes of --distribute; ``None`` without it.
-        self.nodes: slurm.NodeMap | None = known.node_map
+        self.nodes: distributed.NodeMap | None = known.node_map
         #: The cases of the files, before any selection, --repeat or --distribute.
         self._generated = [
             testcase for testcase in known.testcases if not testcase.check.is_fixture()

@@ -14,7 +14,7 @@ from reframe.core.builtins import variable
 from reframe.core.exceptions import PipelineError
 from reframe.core.launchers import JobLauncher
 
-from fabricheck.rfm import slurm
+from fabricheck.rfm import jobs
 
 #: The file of the simulated hosts of the ranks, one per line, in the stage folder.
 HOSTFILE = "smpi-hosts"
@@ -105,10 +105,10 @@ def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
         command = str(launcher.run_command(job))
     finally:
         job.num_tasks = before
-    if launcher.registered_name != slurm.STEP_LAUNCHER:
+    if jobs.starting(launcher) is None:
         return command
     first, *rest = command.split(" ", 1)
-    return " ".join([first, *slurm.step_options(job, tasks, nodes), *rest])
+    return " ".join([first, *jobs.step_options(job, launcher, tasks, nodes), *rest])
 
 
 @functools.cache

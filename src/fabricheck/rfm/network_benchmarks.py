@@ -16,11 +16,11 @@ from reframe.core.builtins import run_after
 from fabricheck.core.lines import doubled
 from fabricheck.node import placement
 from fabricheck.node.placement import Placement
-from fabricheck.rfm import launchers, slurm
+from fabricheck.rfm import jobs, launchers
 from fabricheck.rfm.benchmarks import CONVENTION, ITERATIONS, WARM_UP, OsuCheck, RcclCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
 from fabricheck.rfm.nodes import MpiBesideNics, SeveralNodes
-from fabricheck.rfm.ranks import BINDING
+from fabricheck.schedulers import table
 from fabricheck.tools.benchmarks import FACTS, LIBRARY_LOG, NCCL_TESTS, OSU, Launch
 
 #: The words by which RCCL and NCCL name a fabric's network, by its provider: the one of libfabric
@@ -42,15 +42,18 @@ class OfNodes(SeveralNodes):
 
         :param devices: of the ranks of a node.
         :param binding: by launcher, the option that binds these; another launcher chooses.
-        :param options: further ones, of srun.
+        :param options: further ones, of the launcher of steps.
         """
         launcher = self.rank_launcher(devices, self.node_count)
         ranks = len(devices) * self.node_count
         line = launchers.line(self.job, launcher, ranks, self.node_count)
         name = launcher.registered_name
+        row = jobs.starting(launcher)
         if name in binding:
-            line = f"{line.replace(f' {slurm.ALL_CORES}', '')} {binding[name]}"
-        return " ".join([line, *(options if name == slurm.STEP_LAUNCHER else ())])
+            if row is not None:
+                line = line.replace(f" {row.all_cores}", "")
+            line = f"{line} {binding[name]}"
+        return " ".join([line, *(() if row is None else options)])
 
     def near_line(self, placed: Placement | None, ranks: int) -> str:
         """Return the launcher of ranks on all nodes, each on one core near its device.
@@ -60,7 +63,7 @@ class OfNodes(SeveralNodes):
         """
         if placed is None:
             return self.line(range(ranks), {})
-        binding = {name: option.format(placed.map_cpu) for name, option in BINDING.items()}
+        binding = {name: option.format(placed.map_cpu) for name, option in table.binding().items()}
         return self.line(placed.devices, binding)
 
     def on_all_nodes(self, devices: Sequence[int]) -> list[int]:
@@ -169,8 +172,7 @@ class RcclNodesCheck(OfNodes, RcclCheck, special=True):  # type: ignore[call-arg
 
     def _ranks_line(self) -> str:
         node = self.node
-        masks = None if node is None else f"--cpu-bind=mask_cpu:{placement.near_masks(node)}"
-        binding = {slurm.STEP_LAUNCHER: masks} if masks else {}
+        binding = {} if node is None else table.masks(placement.near_masks(node))
         return self.line(range(self.device_count), binding, *self._stated.get("srun", ()))
 
     def conditions(self, launches: Sequence[Launch]) -> Mapping[str, Any]:

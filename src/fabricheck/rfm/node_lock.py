@@ -24,8 +24,8 @@ from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundE
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_NODE_OPEN
-from fabricheck.rfm import slurm
 from fabricheck.rfm.host import whole_number
+from fabricheck.schedulers import table
 
 #: The variable with the minutes that a session waits at most; 0 waits for no other session.
 ENV_WAIT_MINUTES = "FABRICHECK_WAIT_MINUTES"
@@ -92,22 +92,26 @@ def held_nodes(
 ) -> Iterator[None]:
     """Hold the locks of the nodes that a session measures, after waiting for other sessions.
 
-    Slurm admits only this job to a node of its allocation, but the job may have two sessions. If
-    the session runs on the node itself, sessions without Slurm are locked out too. Several nodes on
-    one machine (``slurmd -N``) are measured in turn.
+    A scheduler admits only this job to a node of its allocation, but the job may have two sessions.
+    If the session runs on the node itself, sessions without a scheduler are locked out too. Several
+    nodes on one machine are measured in turn.
 
-    :param here: whether the session measures the machine that it runs on, without Slurm.
+    :param here: whether the session measures the machine that it runs on, without a scheduler.
     :param stepping: how many nodes of the allocation around it each check measures, by steps.
     :param say: called with a sentence for each minute in which the session waits for another one.
     :raises NodeTaken: when a lock was not free in time.
     :raises FabricheckError: when a lock cannot be made or opened.
     """
-    nodes = {node for number in stepping for node in slurm.measured_nodes(os.environ, number)}
+    around = table.around(os.environ)
+    nodes: set[str] = set()
+    if around is not None:
+        for number in stepping:
+            nodes.update(around.measured_nodes(os.environ, number))
     wait = _Wait(longest_wait_minutes(), time.monotonic(), say)
     with contextlib.ExitStack() as stack:
         if here:
             stack.enter_context(_held_machine(fcntl.LOCK_EX, wait))
-        elif stepping and slurm.is_inside(os.environ):
+        elif stepping and around is not None and around.is_inside(os.environ):
             stack.enter_context(_held_machine(fcntl.LOCK_SH, wait))
         # In one order, so that no two sessions wait for each other.
         for node in sorted(nodes):

@@ -30,7 +30,7 @@ from fabricheck.node.placement import Placement
 from fabricheck.results.document import load
 from fabricheck.results.metric_records import Reduction
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.rfm import reframe_internals, slurm
+from fabricheck.rfm import jobs, reframe_internals
 from fabricheck.rfm.base import RESULT
 from fabricheck.rfm.metrics import (
     WORST_AND_MEDIAN,
@@ -82,9 +82,9 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     def node_count(self) -> int:
         """The number of nodes; skips the check where the allocation has fewer."""
         where = f"Partition {self.current_partition.fullname}"
-        stepping = slurm.of_the_allocation([self.current_partition])
-        there = len(slurm.allocated(os.environ))
-        if not stepping or (self.is_dry_run() and not there):
+        row = jobs.stepping(self.current_partition)
+        there = 0 if row is None else len(row.allocated(os.environ))
+        if row is None or (self.is_dry_run() and not there):
             return max(int(self.nodes), 2)
         wanted = int(self.nodes) or max(there, 2)
         self.skip_if(
@@ -137,8 +137,9 @@ class SeveralNodes(rfm.RegressionTestPlugin):  # type: ignore[misc]
     @run_after("run")  # type: ignore[untyped-decorator]
     def _name_nodes(self) -> None:
         """Let the report name the nodes of a step; ReFrame names the machine that it runs on."""
-        if slurm.of_the_allocation([self.current_partition]):
-            reframe_internals.set_nodes(self.job, slurm.measured_nodes(os.environ, self.node_count))
+        row = jobs.stepping(self.current_partition)
+        if row is not None:
+            reframe_internals.set_nodes(self.job, row.measured_nodes(os.environ, self.node_count))
 
 
 @dataclass(frozen=True)

@@ -25,7 +25,7 @@ from fabricheck.node import load as load_node
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.run_report import EXCEPTIONS, Failure
-from fabricheck.rfm import launchers, slurm
+from fabricheck.rfm import jobs, launchers
 from fabricheck.rfm.acceptance import Requested
 
 #: States of a job that was ended from outside, whatever its exit code (in Slurm's terms), and what
@@ -139,9 +139,10 @@ class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
             ) from None
 
     def submit_once(self) -> None:
-        """Let no job of Slurm be requeued."""
-        if slurm.submits(self.current_partition):
-            self.job.options = [*self.job.options, slurm.ONCE]
+        """Let no job be requeued."""
+        row = jobs.submitting(self.current_partition)
+        if row is not None:
+            self.job.options = [*self.job.options, *row.once]
 
     @property
     def node_count(self) -> int:

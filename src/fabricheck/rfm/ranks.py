@@ -21,13 +21,7 @@ from fabricheck.rfm import launchers, relative
 from fabricheck.rfm.base import RESULT, MeasuringCheck
 from fabricheck.rfm.metrics import WORST_AND_MEDIAN, Figure, Metric, MetricError, Population
 from fabricheck.rfm.pairs import one_each, ordered_pairs
-
-#: The launcher option that binds rank i to the i-th of these cores, and to no other.
-BINDING = {
-    "srun": "--cpu-bind=map_cpu:{}",
-    "mpiexec": "-bind-to user:{}",  # MPICH
-    "mpirun-openmpi": "--map-by pe-list={}:ordered:hwtcpus",  # Open MPI 5
-}
+from fabricheck.schedulers import table
 
 
 class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
@@ -94,13 +88,13 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
 
     def _binding(self, placed: Placement) -> str:
         name = self.job.launcher.registered_name
-        try:
-            return BINDING[name].format(placed.map_cpu)
-        except KeyError:
+        binding = table.binding()
+        if name not in binding:
             raise PipelineError(
                 f"The launcher {name} of partition {self.current_partition.fullname} has no "
-                f"known option to bind ranks to cores; supported are {listed(BINDING)}."
-            ) from None
+                f"known option to bind ranks to cores; supported are {listed(binding)}."
+            )
+        return binding[name].format(placed.map_cpu)
 
 
 class NearRanksCheck(RanksCheck, special=True):  # type: ignore[call-arg]

@@ -26,11 +26,11 @@ from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, format_cores, load
 from fabricheck.results.settings import numa_balancing
 from fabricheck.rfm import host
+from fabricheck.schedulers import table
+from fabricheck.schedulers.row import Scheduler
 from fabricheck.site import sites, software
 from fabricheck.site.clusters import (
-    ALLOCATION,
     COLLECTIVE_TESTS,
-    JOB_OPTIONS,
     PROGRAMS,
     RANK_PROGRAMS,
     tests_variable,
@@ -108,12 +108,14 @@ class Machine:
     def _judged(self) -> tuple[bool, str]:
         if self.stated is not None:
             return self.stated, f"as --{'compute' if self.stated else 'login'} states"
-        if ALLOCATION in self.environ:
-            return True, f"because {ALLOCATION} is set; --login overrides this"
+        around = table.around(self.environ)
+        if around is not None:
+            return True, f"because {around.variable} is set; --login overrides this"
         if self.has_devices:
             return True, "because a driver has devices; --login overrides this"
         return False, (
-            f"because {ALLOCATION} is not set and no driver has devices; --compute overrides this"
+            f"because {table.SLURM.variable} is not set and no driver has devices; --compute "
+            "overrides this"
         )
 
     @property
@@ -151,21 +153,7 @@ _VERSION = re.compile(r"^(\S+) \((\S+), runtime (\w+)(?: for (.+))?\)", re.MULTI
 _ON_DEVICES = "--accelerator"
 
 
-#: The commands of ReFrame's schedulers and launchers; unnamed ones need none.
-COMMANDS = {
-    "slurm": ("sbatch", "squeue", "sacct", "scancel"),
-    "squeue": ("sbatch", "squeue", "scancel"),
-    "srun": ("srun",),
-    "mpirun": ("mpirun",),
-    "mpirun-openmpi": ("mpirun",),
-    "mpiexec": ("mpiexec",),
-    "smpirun": ("smpirun",),
-}
-
 _ACCOUNT = "FABRICHECK_ACCOUNT"
-
-#: Slurm's own variables for an account.
-_OWN = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
 
 #: Loads modules in order, in its own shell. The function ``module`` is inherited, or comes from
 #: Lmod or Environment Modules.
@@ -222,22 +210,24 @@ def launching(target: Target, machine: Machine) -> Iterator[Finding]:
     extra = partition["extras"].get("mpi_launcher")
     used = (partition["scheduler"], partition["launcher"], *([extra] if extra else []))
     for who in dict.fromkeys(used):
-        for command in COMMANDS.get(who, ()):
+        for command in table.commands(who):
             yield either(
                 machine.which(command),
                 f"The command {command} is on the PATH.",
                 f"The command {command} is not on the PATH, but {target.name} starts programs by "
                 f"{who}: load its module, or use a node of the site.",
             )
-    if partition["scheduler"] in ("slurm", "squeue"):
-        yield _account(target, machine)
+    row = table.submitting(partition["scheduler"])
+    if row is not None and row.account_options:
+        yield _account(target, machine, row)
 
 
-def _account(target: Target, machine: Machine) -> Finding:
-    option = JOB_OPTIONS[_ACCOUNT].split("=")[0]
+def _account(target: Target, machine: Machine, row: Scheduler) -> Finding:
     access = map(str, target.partition.get("access", []))
-    stated = [text for text in access if text.startswith((f"{option}=", "-A"))]
-    variables = [name for name in (_ACCOUNT, *_OWN) if machine.environ.get(name, "").strip()]
+    stated = [text for text in access if text.startswith(row.account_options)]
+    variables = [
+        name for name in (_ACCOUNT, *row.account_variables) if machine.environ.get(name, "").strip()
+    ]
     return either(
         stated or variables,
         f"Jobs have an account ({listed(stated or variables)}).",

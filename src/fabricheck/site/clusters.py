@@ -15,6 +15,7 @@ from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, load, products
 from fabricheck.node.placement import placements
+from fabricheck.schedulers import table
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
@@ -40,31 +41,6 @@ def one_of(variable: str, allowed: Sequence[str]) -> str:
         raise InvalidInputError(f"{variable}={chosen} must be one of {listed(allowed)}.")
     return chosen
 
-
-#: Slurm sets this variable inside an allocation.
-ALLOCATION = "SLURM_JOB_ID"
-
-#: The variables that schedulers set inside an allocation: Slurm, PBS, LSF, Grid Engine and Flux.
-_ALLOCATIONS = (ALLOCATION, "PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID", "FLUX_URI")
-
-
-def allocation() -> str | None:
-    """Return the variable by which this process is in an allocation, as ``SLURM_JOB_ID=7``.
-
-    None in none.
-    """
-    for variable in _ALLOCATIONS:
-        if os.environ.get(variable):
-            return f"{variable}={os.environ[variable]}"
-    return None
-
-
-#: The job option that each variable sets; see docs/reference/site-file.md.
-JOB_OPTIONS = {
-    "FABRICHECK_ACCOUNT": "--account={}",
-    "FABRICHECK_RESERVATION": "--reservation={}",
-    "FABRICHECK_QOS": "--qos={}",
-}
 
 #: A device reaches itself as it reaches a peer.
 _FEATURES = ("devices", "peers")
@@ -136,20 +112,15 @@ def reached(
     :raises InvalidInputError: when one of the variables contains more than one word.
     """
     variables = os.environ if environment is None else environment
-    words = {name: word(name, variables) for name in JOB_OPTIONS}
-    requested = [option.format(words[name]) for name, option in JOB_OPTIONS.items() if words[name]]
-    access = [f"--partition={word('FABRICHECK_QUEUE', variables) or queue}", *options, *requested]
-    if variables.get(ALLOCATION):
-        return {"scheduler": "local", "launcher": "srun", "max_jobs": 1, "access": access}
-    return {
-        # Without accounting: squeue.
-        "scheduler": word("FABRICHECK_SCHEDULER", variables) or "slurm",
-        "launcher": "srun",
-        "max_jobs": 4,
-        "access": access,
-        # A site may refuse a job that does not request a number of nodes.
-        "sched_options": {"use_nodes_option": True},
-    }
+    row = table.SLURM
+    words = {name: word(name, variables) for name in row.job_options}
+    requested = [
+        option.format(words[name]) for name, option in row.job_options.items() if words[name]
+    ]
+    queue = word("FABRICHECK_QUEUE", variables) or queue
+    # Another of the row's own, as one without accounting.
+    backend = word("FABRICHECK_SCHEDULER", variables)
+    return row.partition(queue, [*options, *requested], variables, backend)
 
 
 def of_this_job(
@@ -158,14 +129,19 @@ def of_this_job(
     """Return the partitions of a system; inside an allocation those of its nodes.
 
     It returns all of them on a login node, and in a queue that none of them names. There a session
-    of all is refused when it starts (`slurm.require_nodes_of_one_kind`).
+    of all is refused when it starts (`jobs.require_nodes_of_one_kind`).
 
     :param partitions: each with what `reached` returns.
     :param environment: as in `reached`.
     """
     variables = os.environ if environment is None else environment
-    queue = variables.get("SLURM_JOB_PARTITION") if variables.get(ALLOCATION) else None
-    here = [partition for partition in partitions if f"--partition={queue}" in partition["access"]]
+    row = table.around(variables)
+    queue = None if row is None else row.queue_of_job(variables)
+    here = [
+        partition
+        for partition in partitions
+        if row is not None and queue is not None and row.queue(partition["access"]) == queue
+    ]
     return here or list(partitions)
 
 
@@ -245,7 +221,7 @@ def programs(runtime: str, spack_environment: str, **extras: Any) -> dict[str, A
             "osu",
             tests,
             # Whether the node has a vendor's loopback is known there only.
-            *(["loopback"] if loopback or os.environ.get(ALLOCATION) else []),
+            *(["loopback"] if loopback or table.around(os.environ) is not None else []),
             *(["spack"] if by_spack else []),
         ],
         "extras": {

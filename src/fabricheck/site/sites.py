@@ -20,7 +20,7 @@ from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.vocabulary import BytesOfCopy, Collective, Runtime, SeriesUnit, StreamOperation
 from fabricheck.node.fabric import load_fabric
-from fabricheck.site import clusters
+from fabricheck.schedulers import table
 from fabricheck.site.deviations import DeviationName
 
 SHIPPED = ROOT / "config" / "sites"
@@ -230,7 +230,7 @@ def _is_meant(matched: Match) -> bool:
     named = os.environ.get(VARIABLE)
     if matched.is_by_name or (named and matched.folder == Path(named)):
         return True
-    return not named and clusters.allocation() is None and not name_of_centre(matched.name)
+    return not named and table.allocation(os.environ) is None and not name_of_centre(matched.name)
 
 
 def _no_match(machine: str, full: str, *where: Path) -> str:
@@ -240,13 +240,15 @@ def _no_match(machine: str, full: str, *where: Path) -> str:
         where = (Path(named),)
         what = f"No pattern in hostnames of a site file in {named}"
         remedy = "or correct the pattern"
-    elif clusters.allocation() is None:
+    elif table.allocation(os.environ) is None:
         what = (
             f"This machine is of {name_of_centre(machine)!r}, and no pattern in hostnames of a site"
         )
         remedy = f"or name the folder of your site file in {VARIABLE}"
     else:
-        what = f"In this allocation ({clusters.allocation()}) no pattern in hostnames of a site"
+        what = (
+            f"In this allocation ({table.allocation(os.environ)}) no pattern in hostnames of a site"
+        )
         remedy = f"or name the folder of your site file in {VARIABLE}"
     names = dict.fromkeys((machine, without_domain(machine), full))
     systems = [system for folder in where for system in _systems(folder)]
@@ -451,17 +453,9 @@ class _Partition(_Section):
 
     @model_validator(mode="after")
     def _has_its_nodes_alone(self) -> _Partition:
-        # ReFrame requests nodes of PBS by number, and PBS then places other jobs on them.
-        if self.scheduler in ("pbs", "torque") and not any(
-            "excl" in option for option in self.access
-        ):
-            raise ValueError("shares its nodes with other jobs: access needs -l place=excl")
-        # ReFrame's backend of Flux passes neither access nor a number of GPUs.
-        if self.scheduler == "flux":
-            raise ValueError(
-                "gets one core and no GPU of each job, as ReFrame asks Flux for no more: allocate "
-                "a node (flux alloc -N1 --exclusive) and state the scheduler local"
-            )
+        refusal = table.refusal(self.scheduler, self.access)
+        if refusal is not None:
+            raise ValueError(refusal)
         return self
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import sys
 import time
@@ -11,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, cast
 
-from fabricheck.core import processes
 from fabricheck.core.errors import (
     FabricheckError,
     InvalidInputError,
@@ -25,6 +23,7 @@ from fabricheck.core.whole_files import write_whole
 from fabricheck.results import document
 from fabricheck.results.model import ResultDocument, Series, Snapshot, State
 from fabricheck.results.state import changes
+from fabricheck.schedulers import table
 from fabricheck.tools import benchmarks
 from fabricheck.tools.benchmarks import FACTS, FACTS_AFTER, LIBRARY_LOG, Launch, Plan
 from fabricheck.tools.runner import (
@@ -226,7 +225,7 @@ class _Recording:
     def _start(self, command: str, name: str, limit_s: float) -> tuple[Ended, str, str]:
         """Return the end of a command, and its standard output and error."""
         out, err = (self.folder / f"{name}.{kind}" for kind in ("out", "err"))
-        environment = processes.with_standard_slurm(os.environ)
+        environment = table.with_standard_formats()
         ended = start(["/bin/sh", "-c", command], out, err, limit_s, environment=environment)
         return ended, text_of(out), text_of(err)
 

@@ -4,23 +4,24 @@ from __future__ import annotations
 
 import re
 
-from fabricheck.core.nodelists import SLURM_NAME
+from fabricheck.core.nodelists import NODE_NAME
 from fabricheck.judge.verdict import model
+from fabricheck.schedulers import table
 
-#: The characters of a reason: a shell and Slurm read none of them specially between quotes.
+#: The characters of a reason: a shell and a scheduler read none of them specially between quotes.
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9 .,:;/()+%@#_<>=-]")
 
-#: The longest reason that a scheduler is given; sinfo and squeue truncate it anyway.
+#: The longest reason that a scheduler is given; its listings truncate it anyway.
 LONGEST_REASON = 200
 
 
 def command(status: model.NodeVerdict | model.Row) -> list[str]:
-    """Return the command of Slurm that drains a node; empty where Slurm has no node of its name."""
-    if SLURM_NAME.fullmatch(status.node) is None:
+    """Return the command that drains a node; empty where no scheduler has a node of its name."""
+    if NODE_NAME.fullmatch(status.node) is None:
         return []
     why = plain(f"fabricheck {status.status}: {_reason(status).sentence}")
     reason = why[:LONGEST_REASON].rstrip()
-    return ["scontrol", "update", f"NodeName={status.node}", "State=DRAIN", f"Reason={reason}"]
+    return table.SLURM.drain(status.node, reason)
 
 
 def plain(text: str) -> str:

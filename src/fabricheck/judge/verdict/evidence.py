@@ -207,7 +207,7 @@ def _drain(judged: Judged, others: _Cohorts, alike: Collection[model.AllAlike]) 
         "nothing-measured": verdict.kind == "nothing",
         "injected-faults": bool(verdict.faults_injected),
         "not-scheduled": not verdict.scheduled,
-        "odd-name": nodelists.SLURM_NAME.fullmatch(verdict.node) is None,
+        "odd-name": nodelists.NODE_NAME.fullmatch(verdict.node) is None,
     }
     of_node = [doubt for doubt, holds in known.items() if holds]
     # All of several nodes lost something: they are another kind of machine.

@@ -14,6 +14,7 @@ from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.rows import Metric
 from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.schedulers import table
 from fabricheck.site import sets
 
 
@@ -35,9 +36,7 @@ GROUNDS = (
     Ground("the pairs of GPUs (E7, E8)", frozenset({"E7", "E8"}), between_devices=True),
 )
 
-#: The variables by which Slurm says how many GPUs a job has on a node, the exact one first. The
-#: number may follow a type, as in h100:8.
-_GRANTED = ("SLURM_GPUS_ON_NODE", "SLURM_GPUS_PER_NODE", "SLURM_GPUS")
+#: The number in the variable of a scheduler; it may follow a type, as in h100:8.
 _NUMBER = re.compile(r"(?:^|:)(\d+)$")
 
 
@@ -85,7 +84,7 @@ def expected_gpus(documents: Iterable[ResultDocument]) -> str | None:
     :param documents: of programs that ran on the node and measured none.
     """
     for document in documents:
-        for variable in _GRANTED:
+        for variable in table.granted():
             number = _NUMBER.search(document["environment"].get(variable, ""))
             if number is not None and int(number[1]) > 0:
                 return f"its allocation has {count(int(number[1]), 'GPU')} ({variable})"

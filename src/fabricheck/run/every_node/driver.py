@@ -24,16 +24,18 @@ from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from fabricheck.rfm import host, slurm
+from fabricheck.rfm import host
 from fabricheck.run.every_node import session, staging
-from fabricheck.run.every_node.session import Allocation, NodeSession
+from fabricheck.run.every_node.session import NodeSession
+from fabricheck.schedulers import table
+from fabricheck.schedulers.row import Allocation
 from fabricheck.site import partitions, sets, sites
 
 #: Seconds at the end of the job reserved for stopping hung sessions and for the verdict; of more
 #: nodes, one more for each so many: the verdict takes 24 s of processor time for 1,000 of them.
 KEPT_S, NODES_A_SECOND = 60, 20
 
-#: Seconds for an ending session to write its report, and then for srun to end its step.
+#: Seconds for an ending session to write its report, and then for its process to end.
 GRACE_S, LAST_GRACE_S = 15.0, 10.0
 
 #: Seconds after which a session that has not begun no longer delays others: at most, and at least.
@@ -46,8 +48,8 @@ AT_ONCE, AT_ONCE_STAGED = 32, 128
 #: Seconds between two polls of all sessions.
 _LOOK_S = 0.2
 
-#: The part of the driver's time that may go into writing the file of nodes, and into calls to Slurm
-#: for ended sessions: both take longer with more nodes.
+#: The part of the driver's time that may go into writing the file of nodes, and into calls to the
+#: scheduler for ended sessions: both take longer with more nodes.
 _PART = 0.05
 
 #: The longest time in s between two such calls: one that hung must not delay the next for long.
@@ -121,7 +123,12 @@ class Driver:
             chosen=tuple(chosen),
             started=requested_nodes.now(),
             job=allocation.job,
-            nodes=dict(allocation.nodes),
+            nodes={
+                name: RequestedNode(
+                    results=name, state=node.state, because=node.because, how_ended=node.unusable
+                )
+                for name, node in allocation.nodes.items()
+            },
             network_only=network_only,
         )
         requested_nodes.write(self._file, self.nodes)
@@ -136,7 +143,7 @@ class Driver:
         self._starting: list[NodeSession] = []
         self._at_once = at_once or AT_ONCE
         self._took: deque[float] = deque(maxlen=100)
-        #: The most sruns at the same time.
+        #: The most sessions at the same time.
         self._most = len(self._waiting)
         #: Nodes whose steps are to be ended, because their session left no report.
         self._swept: set[str] = set()
@@ -164,10 +171,10 @@ class Driver:
                 self._say(node.how_ended)
         if self.nodes.network_only:
             return None
-        self._most, sentence = session.number_of_sruns(self._most)
+        self._most, sentence = session.number_of_starters(self._allocation.scheduler, self._most)
         if sentence is not None:
             self._say(sentence)
-        before = {step.id for step in session.steps(self._allocation.job)}
+        before = self._allocation.scheduler.running_steps(self._allocation.job)
         taken = processes.signals_taken(lambda number, frame: self._signals.append(number))
         with taken, self._command() as self._arguments:
             try:
@@ -213,7 +220,8 @@ class Driver:
                 return
             node = self._waiting.popleft()
             try:
-                started = NodeSession(node, self.folder / node, self._arguments)
+                scheduler = self._allocation.scheduler
+                started = NodeSession(scheduler, node, self.folder / node, self._arguments)
             except BlockingIOError:
                 if not self._wait_for_room(node):
                     return
@@ -276,7 +284,7 @@ class Driver:
         """
         if self._swept:
             began = time.monotonic()
-            session.end_steps(self._allocation.job, self._swept, spared)
+            self._allocation.scheduler.end_steps(self._allocation.job, self._swept, spared)
             self._swept.clear()
             self._calling.did(began)
 
@@ -288,7 +296,7 @@ class Driver:
             self._note({ended.node: None}, f"{ended.node}: ended {how}", status)
         else:
             why = f"{ended.node} ended without a run report: {session.last_words(ended.folder)}."
-            # srun ends with 0 when its node fails.
+            # A process that started a session ends with 0 when its node fails.
             self._note({ended.node: why}, status=status or None)
 
     def _leave(self, why: str) -> None:
@@ -306,9 +314,7 @@ class Driver:
             change = {"ended": ended, "status": status, "how_ended": sentence}
             nodes[node] = nodes[node].model_copy(update=change)
             self._ended += 1
-            total = sum(
-                requested.how_ended is None for requested in self._allocation.nodes.values()
-            )
+            total = sum(requested.unusable is None for requested in self._allocation.nodes.values())
             shown = (line or sentence or node).rstrip(".")
             self._say(f"{shown} ({self._ended} of {total})")
         self._is_changed = True
@@ -360,13 +366,13 @@ class Driver:
                 ended.add(node)
                 self._next[node] = (2, now + LAST_GRACE_S)
             else:
-                self._running[node].srun.kill()
+                self._running[node].process.kill()
         if ending:
-            session.end_sessions(self._allocation.job, ending)
+            self._allocation.scheduler.end_sessions(self._allocation.job, ending)
         if ended:
-            session.end_steps(self._allocation.job, ended, spared)
+            self._allocation.scheduler.end_steps(self._allocation.job, ended, spared)
             for node in ended:
-                self._running[node].srun.terminate()
+                self._running[node].process.terminate()
         if ending or ended:
             self._calling.did(now)
 
@@ -416,7 +422,8 @@ def require_site(given: Sequence[str]) -> None:
     :raises FabricheckError: as `fabricheck.site.sites.of_this_machine`.
     """
     system, _ = sites.selected(given)
-    if not system and slurm.is_inside(os.environ):
+    around = table.around(os.environ)
+    if not system and around is not None and around.is_inside(os.environ):
         _system_here()
 
 
@@ -443,6 +450,7 @@ def is_joined(given: Sequence[str]) -> bool:
 
 
 def measure_network(
+    allocation: Allocation,
     folder: Path,
     requested: RequestedNodes,
     command: Sequence[str],
@@ -451,6 +459,7 @@ def measure_network(
 ) -> int | None:
     """Run the session, and record in the file of nodes how it ended.
 
+    :param allocation: the job around the command.
     :param folder: that of the job, with the file of its nodes.
     :param requested: the nodes, and how their own sessions ended.
     :param command: that of the session.
@@ -468,7 +477,7 @@ def measure_network(
     network = RequestedNode(results=NETWORK_FOLDER)
     requested_nodes.write(file, requested.model_copy(update={"network": network}))
     status, failure, number = _run_network(
-        folder / NETWORK_FOLDER, command, answered, left_s, requested.job or ""
+        allocation, folder / NETWORK_FOLDER, command, answered, left_s
     )
     if failure is None and not session.has_report(folder / NETWORK_FOLDER):
         words = session.last_words(folder / NETWORK_FOLDER)
@@ -483,7 +492,11 @@ def measure_network(
 
 
 def _run_network(
-    results: Path, command: Sequence[str], nodes: Sequence[str], left_s: float | None, job: str
+    allocation: Allocation,
+    results: Path,
+    command: Sequence[str],
+    nodes: Sequence[str],
+    left_s: float | None,
 ) -> tuple[int | None, str | None, int | None]:
     """Run the session until it ends by itself, by a signal or by its time.
 
@@ -493,7 +506,8 @@ def _run_network(
     signals: list[int] = []
     with processes.signals_taken(lambda number, frame: signals.append(number)):
         # Steps are of the nodes that answered, not of those that the job has lost.
-        process = session.start(results, command, SLURM_JOB_NODELIST=nodelists.folded(nodes))
+        variables = allocation.scheduler.of_nodes(nodes)
+        process = session.start(allocation.scheduler, results, command, **variables)
         while process.poll() is None and not signals:
             if until is not None and time.monotonic() >= until:
                 break
@@ -502,11 +516,11 @@ def _run_network(
         if process.poll() is not None:
             return processes.exit_status(process.returncode), None, number
         why = f"{signal.Signals(number).name} ended the run" if number else "its time had passed"
-        _stop_network(process, job)
+        _stop_network(process, allocation)
         return None, f"The session of the network was stopped because {why}.", number
 
 
-def _stop_network(process: subprocess.Popen[bytes], job: str) -> None:
+def _stop_network(process: subprocess.Popen[bytes], allocation: Allocation) -> None:
     """Let the session end its check and write what was measured; then end it and its steps."""
     process.terminate()
     try:
@@ -514,6 +528,4 @@ def _stop_network(process: subprocess.Popen[bytes], job: str) -> None:
     except subprocess.TimeoutExpired:
         process.kill()
         process.wait()
-    left = {step.node for step in session.steps(job) if nodelists.is_several(step.node)}
-    if left:
-        session.end_steps(job, left, ())
+    allocation.scheduler.end_steps_of_several(allocation.job)

@@ -2,8 +2,8 @@
 own node.
 
 Without it each session opens some hundred files of the shared file system: Python's modules,
-ReFrame, fabricheck, the checks, node models and references. The archive is packed once. Slurm's
-sbcast brings it to the nodes, or each node reads it once; there it is unpacked in memory or on a
+ReFrame, fabricheck, the checks, node models and references. The archive is packed once. The
+scheduler brings it to the nodes, or each node reads it once; there it is unpacked in memory or on a
 local disk, and removed when the session has ended. Whatever the archive lacks is still found where
 it was: the shared folders stay behind the copy in Python's search path. The interpreter and the
 programs stay where they are.
@@ -24,7 +24,7 @@ from pathlib import Path
 from fabricheck.core import checkout
 from fabricheck.core.errors import FabricheckError, NotFoundError
 from fabricheck.core.whole_files import replaced
-from fabricheck.run.every_node.session import Allocation
+from fabricheck.schedulers.row import Allocation
 from fabricheck.tools import runner
 
 #: The archive, in the folder of the run.
@@ -36,7 +36,7 @@ FEW_NODES = 16
 #: Parts of the checkout that sessions read, beside the package.
 _PARTS = ("config", "reframe_checks", "reference_values")
 
-#: Seconds for finding out what a session loads, and for sbcast.
+#: Seconds for finding out what a session loads, and for bringing the archive.
 _LOADING_S, _BROADCAST_S = 120, 60
 
 #: What is below it is on each node's own disk or in its system image, and not packed.
@@ -190,22 +190,23 @@ def pack(path: Path, reframe: Path, settings: str) -> None:
 
 
 def _send(archive: Path, allocation: Allocation) -> tuple[str, str]:
-    """Let sbcast bring the archive to the nodes; return where it then is on each, and how it comes.
+    """Let the scheduler bring the archive to the nodes; return where it is there, and how it comes.
 
-    A node that it does not reach reads the shared one. sbcast knows no part of a job's nodes.
+    A node that it does not reach reads the shared one, as all do in a part of a job's nodes.
     """
-    if not allocation.is_whole or shutil.which("sbcast") is None:
-        return "", "read once by each node"
     target = f"/tmp/fabricheck-{allocation.job}-{os.getpid()}.tar.gz"
+    command = allocation.scheduler.broadcast(archive, target)
+    if not allocation.is_whole or not command or shutil.which(command[0]) is None:
+        return "", "read once by each node"
     try:
-        done = runner.run(["sbcast", "--force", str(archive), target], _BROADCAST_S)
-        done.require_good("sbcast", _BROADCAST_S, done.err, done.out)
+        done = runner.run(command, _BROADCAST_S)
+        done.require_good(command[0], _BROADCAST_S, done.err, done.out)
     except (OSError, runner.ProgramFailed) as error:
         return (
             target,
-            f"read once by each node that sbcast did not reach ({str(error).rstrip('.')})",
+            f"read once by each node that {command[0]} did not reach ({str(error).rstrip('.')})",
         )
-    return target, "which sbcast brought to all nodes"
+    return target, f"which {command[0]} brought to all nodes"
 
 
 def _commands(python: Path, reframe: Path) -> dict[str, str]:

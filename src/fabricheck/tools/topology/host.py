@@ -12,6 +12,7 @@ from fabricheck.core.errors import InvalidFile
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.node import NodeModel, format_cores, parse_cores
 from fabricheck.results.model import Host, NumaDomain
+from fabricheck.schedulers import table
 from fabricheck.tools.runner import text_of
 
 _NONE = "none (simulated)"
@@ -61,7 +62,7 @@ def scheduler_node() -> str | None:
 
     Machines that simulate several nodes have one host name for all.
     """
-    return os.environ.get("SLURMD_NODENAME") or None
+    return table.node_name(os.environ)
 
 
 def driver_version(root: Path = Path("/")) -> str:

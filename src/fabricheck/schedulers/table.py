@@ -1,0 +1,163 @@
+"""The table of ways to reach nodes, and which row a process or a partition is of."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, MutableMapping, Sequence
+
+from fabricheck.schedulers.row import Allocation, Scheduler
+from fabricheck.schedulers.slurm import Slurm
+
+SLURM = Slurm()
+
+TABLE: tuple[Scheduler, ...] = (SLURM,)
+
+#: The variables that schedulers without a row set inside an allocation: PBS, LSF, Grid Engine and
+#: Flux.
+_OTHER_ALLOCATIONS = ("PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID", "FLUX_URI")
+
+
+#: The same of launchers that belong to an MPI, and are of every row: of MPICH, and of Open MPI 5.
+_BINDING_OF_MPI = {
+    "mpiexec": "-bind-to user:{}",
+    "mpirun-openmpi": "--map-by pe-list={}:ordered:hwtcpus",
+}
+
+#: The commands of these, and of a simulated node.
+_COMMANDS_OF_MPI = {
+    "mpirun": ("mpirun",),
+    "mpirun-openmpi": ("mpirun",),
+    "mpiexec": ("mpiexec",),
+    "smpirun": ("smpirun",),
+}
+
+
+def submitting(backend: str) -> Scheduler | None:
+    """Return the row whose checks are jobs of one of ReFrame's schedulers; None without one."""
+    for row in TABLE:
+        if backend in row.backends:
+            return row
+    return None
+
+
+def stepping(backend: str, launcher: str) -> Scheduler | None:
+    """Return the row whose checks are steps of the allocation around the session; None without.
+
+    :param backend: ReFrame's scheduler of a partition.
+    :param launcher: that of the partition.
+    """
+    if backend != "local":
+        return None
+    return starting(launcher)
+
+
+def starting(launcher: str) -> Scheduler | None:
+    """Return the row whose launcher this is; None for one that knows of no allocation."""
+    for row in TABLE:
+        if launcher == row.launcher:
+            return row
+    return None
+
+
+def around(environment: Mapping[str, str]) -> Scheduler | None:
+    """Return the row of the allocation around a process; None in none."""
+    for row in TABLE:
+        if row.variable is not None and environment.get(row.variable):
+            return row
+    return None
+
+
+def allocation_around(
+    environment: Mapping[str, str], chosen: str | None = None, *, needs_end: bool = True
+) -> Allocation:
+    """Return the allocation around a process.
+
+    :param chosen: a list of hosts, as ``node[1-4],node7``: the selected nodes; by default all.
+    :param needs_end: whether an end that is not reported is an error; else it is None.
+    :raises FabricheckError: outside an allocation, and as the row does.
+    """
+    row = around(environment) or SLURM
+    return row.allocation(environment, chosen, needs_end=needs_end)
+
+
+def allocation(environment: Mapping[str, str]) -> str | None:
+    """Return the variable by which a process is in an allocation, as ``SLURM_JOB_ID=7``.
+
+    None in none.
+    """
+    of_rows = [row.variable for row in TABLE if row.variable is not None]
+    for variable in (*of_rows, *_OTHER_ALLOCATIONS):
+        if environment.get(variable):
+            return f"{variable}={environment[variable]}"
+    return None
+
+
+def node_name(environment: Mapping[str, str]) -> str | None:
+    """Return the scheduler's name of a process's node; None without one.
+
+    Machines that simulate several nodes have one host name for all.
+    """
+    for row in TABLE:
+        if row.node_variable is not None and environment.get(row.node_variable):
+            return environment[row.node_variable]
+    return None
+
+
+def binding() -> dict[str, str]:
+    """Return by launcher the option that binds rank i to the i-th of some cores, and no other."""
+    options: dict[str, str] = {}
+    for row in TABLE:
+        options |= row.binding
+    return {**options, **_BINDING_OF_MPI}
+
+
+def commands(name: str) -> tuple[str, ...]:
+    """Return the commands of one of ReFrame's schedulers or launchers; none for an unknown one."""
+    for row in TABLE:
+        if name in row.commands:
+            return row.commands[name]
+    return _COMMANDS_OF_MPI.get(name, ())
+
+
+def granted() -> list[str]:
+    """Return the variables with the number of GPUs that a job has on a node, the exact first."""
+    return [variable for row in TABLE for variable in row.granted]
+
+
+def masks(cores: str) -> dict[str, str]:
+    """Return by launcher the option that binds rank i to the i-th of some masks of cores."""
+    return {
+        row.launcher: row.mask_option.format(cores)
+        for row in TABLE
+        if row.launcher is not None and row.mask_option
+    }
+
+
+def refusal(backend: str, access: Sequence[str]) -> str | None:
+    """Return why a partition of one of ReFrame's schedulers cannot be measured; None if it can.
+
+    :param access: the partition's options of a job.
+    """
+    # ReFrame requests nodes of PBS by number, and PBS then places other jobs on them.
+    if backend in ("pbs", "torque") and not any("excl" in option for option in access):
+        return "shares its nodes with other jobs: access needs -l place=excl"
+    # ReFrame's backend of Flux passes neither access nor a number of GPUs.
+    if backend == "flux":
+        return (
+            "gets one core and no GPU of each job, as ReFrame asks Flux for no more: allocate a "
+            "node (flux alloc -N1 --exclusive) and state the scheduler local"
+        )
+    return None
+
+
+def make_formats_standard(environment: MutableMapping[str, str]) -> None:
+    """Let the commands of schedulers print in their standard formats."""
+    for row in TABLE:
+        row.make_formats_standard(environment)
+
+
+def with_standard_formats(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Return a copy of an environment, by default this process's, in which formats are standard."""
+    copy = dict(os.environ if environment is None else environment)
+    make_formats_standard(copy)
+    return copy
