@@ -86,6 +86,9 @@ def every_node(
     `fabricheck verdict`: 12 if a node or the network failed, 13 if one of them is unstable or
     incomplete; and 128 plus its number if a signal ended the run.
     """
+    # Each session needs it; without it the sentence of a missing package is shown.
+    import reframe  # noqa: F401
+
     from fabricheck.rfm import host
     from fabricheck.run.every_node import driver, staging
     from fabricheck.schedulers import table
