@@ -19,8 +19,8 @@ DRAWING = (
 def drawer(observed):
     """Yield one figure with a title that HTML would take for more than text."""
     title = "Copies & <b>kernels</b>"
-    rows = [{"device": 0, "kind": observed.kind, "value": 1.23456789, "note": "a<b"}]
-    yield Figure("stream-curves", title, observed.kind, "One device: 1.2 GB/s.", rows, DRAWING)
+    rows = [{"device": 0, "kind": observed.clock, "value": 1.23456789, "note": "a<b"}]
+    yield Figure("stream-curves", title, observed.clock, "One device: 1.2 GB/s.", rows, DRAWING)
 
 
 def write(results, name, document):

@@ -130,9 +130,9 @@ def test_a_missing_value_is_no_bad_value():
 
 
 @pytest.mark.parametrize(
-    "slow, kind", [(30, "slow minority"), (150, "two groups"), (270, "slow majority")]
+    "slow, minority", [(30, "slow minority"), (150, "two groups"), (270, "slow majority")]
 )
-def test_two_groups_of_nodes_are_told_and_an_odd_node_of_either_is_found(slow, kind):
+def test_two_groups_of_nodes_are_told_and_an_odd_node_of_either_is_found(slow, minority):
     columns = healthy(300)
     for own in columns:
         own[:slow] = [0.9 * value for value in own[:slow]]
@@ -140,7 +140,7 @@ def test_two_groups_of_nodes_are_told_and_an_odd_node_of_either_is_found(slow, k
         own[298] *= 0.95
     judged = outliers.judge(partition(columns))
     groups = [one.groups for one in judged.distributions if one.groups is not None]
-    assert len(groups) == 8 and {one.kind for one in groups} == {kind}
+    assert len(groups) == 8 and {one.minority for one in groups} == {minority}
     assert all(len(set(one.slow) - {2, 298}) in (slow - 1, slow) for one in groups)
     assert {"n2", "n298"} <= set(names(judged))
     assert len(names(judged)) == 2

@@ -119,7 +119,7 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
     )
     found = contents.page_contents(reading.read(["17"]))
     behind = {
-        (node, one.kind): round(percent)
+        (node, one.clock): round(percent)
         for one in found.nodes.spreads
         for node, percent in one.worse.items()
     }
@@ -142,7 +142,7 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
     slow = {name: values | {"node5": value} for name, value in (("as", 7.0), ("in", 5.0))}
     distributed_sessions.job(results_folder, slow["as"], simulated=slow["in"])
     found = contents.page_contents(reading.read(["17"]))
-    assert [(part.observed.on, part.kind) for part in found.parts] == [
+    assert [(part.observed.on, part.clock) for part in found.parts] == [
         ("node5", "measured"), ("node5", "simulated"),
     ]  # fmt: skip
     rows = [row for row in found.nodes.rows if row.verdict.status != "PASS"]
@@ -172,7 +172,7 @@ def test_values_without_any_document_are_of_what_the_site_says(results_folder):
     ]  # fmt: skip
     factories.session(results_folder, cases)
     (found,) = contents.page_contents(reading.read()).nodes.spreads
-    assert (found.kind, len(found.values)) == ("simulated", 3)
+    assert (found.clock, len(found.values)) == ("simulated", 3)
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ def claim(name, outcome, built_in=None):
     def judge(observed):
         if outcome is None:
             raise NotTestable("it has no <links>")
-        number = Number("copy", 12.5, "GB/s", observed.kind, (12.0, 13.0))
+        number = Number("copy", 12.5, "GB/s", observed.clock, (12.0, 13.0))
         return Finding(outcome, f"{name} is 12.5.", (number,))
 
     return Claim(name, f"Claim {name}.", "paper", "V.B", "as large", judge, built_in=built_in)

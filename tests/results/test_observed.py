@@ -31,7 +31,7 @@ def test_a_recorded_session_is_one_partition_with_its_part_of_the_node():
     folder = ResultsFolder(RECORDED)
     session = folder.latest()
     (found,) = of_session(folder, session).observed
-    assert (found.where, found.kind, found.runtimes) == ("h200:x2", "measured", {"cuda"})
+    assert (found.where, found.clock, found.runtimes) == ("h200:x2", "measured", {"cuda"})
     assert found.node is not None
     assert (found.node.name, len(found.node.devices)) == ("h200 (2 of 8 devices)", 2)
     assert len(found.cases) == 27
@@ -49,8 +49,8 @@ def test_the_partitions_of_a_session_are_told_apart(results_folder):
     folder = ResultsFolder(results_folder)
     host, sim = of_session(folder, folder.latest()).observed
     assert host.apart == sim.apart == ""
-    assert (host.where, host.kind, host.node) == ("local:host", "measured", None)
-    assert (sim.where, sim.kind, len(sim.points)) == ("local:sim-mi250x", "simulated", 1)
+    assert (host.where, host.clock, host.node) == ("local:host", "measured", None)
+    assert (sim.where, sim.clock, len(sim.points)) == ("local:sim-mi250x", "simulated", 1)
     assert sim.node is not None and sim.node.name == "mi250x"
 
 
@@ -141,7 +141,7 @@ def test_documents_outside_of_a_session_stand_together_only_where_they_are_alike
         [slow],
         [cuda],
     ]
-    assert [part.kind for part in found] == ["measured", "simulated", "simulated", "measured"]
+    assert [part.clock for part in found] == ["measured", "simulated", "simulated", "measured"]
     assert [part.overlay for part in found] == [None, None, "slow", None]
     assert [part.apart for part in found] == [
         f"measured, {real['program']['runtime']}",
@@ -159,7 +159,7 @@ def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_f
     factories.write(factories.case_folder(results_folder, "twin") / "result.json", twin)
     folder = ResultsFolder(results_folder)
     found = of_session(folder, folder.latest()).observed
-    assert [(part.where, part.kind) for part in found] == [
+    assert [(part.where, part.clock) for part in found] == [
         ("local:host", "measured"),
         ("local:host", "simulated"),
     ]

@@ -111,7 +111,7 @@ def _groups(
     cells: Mapping[str, Callable[[Sequence[Item]], str]],
     show_all: bool,
 ) -> Table:
-    """Return a table of values: those of one check, kind and unit together, or each by itself.
+    """Return a table of values: of a check and a description together, or each by itself.
 
     :param others: the values of which these are some, or beside which they stand.
     :param cells: the further columns, and what each says of the values of a row.
@@ -123,10 +123,16 @@ def _groups(
     rows: list[list[str]] = []
     for some in groups.values():
         row = some[0].row
-        check, kind, unit = _group(row)
-        share = "1" if show_all else f"{len(some)}/{totals[check, kind, unit]}"
+        check, description, unit = _group(row)
+        share = "1" if show_all else f"{len(some)}/{totals[check, description, unit]}"
         rows.append(
-            [check, f"{kind}, {unit}", share, _place(row), *(cell(some) for cell in cells.values())]
+            [
+                check,
+                f"{description}, {unit}",
+                share,
+                _place(row),
+                *(cell(some) for cell in cells.values()),
+            ]
         )
     columns = ("Check", title, "n", "First of them", *cells)
     most = None if show_all else MOST_ROWS
@@ -134,7 +140,7 @@ def _groups(
 
 
 def _group(row: Row) -> tuple[str, str, str]:
-    return row.check_row.check or "", row.kind, row.unit
+    return row.check_row.check or "", row.description, row.unit
 
 
 def _judged(

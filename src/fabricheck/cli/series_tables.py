@@ -53,12 +53,12 @@ def blocks(heading: Iterable[str], checks: Iterable[Check], show_all: bool) -> I
                 )
                 for series in rows
             )
-            alone, kinds = parts.get(True, []), _kinds(parts.get(False, []))
-            yield Table(KINDS, [_of_kind(kind, places) for kind, places in kinds.items()], RIGHT)
+            alone, summed = parts.get(True, []), _by_description(parts.get(False, []))
+            yield Table(KINDS, [_summed(*each) for each in summed.items()], RIGHT)
             columns = SERIES if any(series.variant for series in alone) else SERIES[:-1]
             yield Table(columns, list(map(_of_series, alone)), RIGHT)
-            hidden += len(rows) - len(alone) - sum(map(len, kinds.values()))
-            summarised = summarised or bool(kinds)
+            hidden += len(rows) - len(alone) - sum(map(len, summed.values()))
+            summarised = summarised or bool(summed)
     if summarised:
         more = f" {hidden} more series: --all." if hidden else ""
         yield ""
@@ -83,13 +83,13 @@ def matrices(heading: Iterable[str], checks: Iterable[Check]) -> Iterator[Block]
     shown = False
     for check in _failed_first(checks):
         pairs = [series for series in table.series(check, None) if _is_of_a_pair(series)]
-        for kind, places in _kinds(pairs).items():
+        for description, places in _by_description(pairs).items():
             shown = True
             several = list(places.values())
             unit, size = several[0].unit, amounts.size(max(series.bytes for series in several))
             case = "" if check.case is None else f", {check.case.name} @{check.case.place}"
             yield ""
-            yield _matrix(f"{kind} of {size}{case}, {check.clock}, in {unit}", several)
+            yield _matrix(f"{description} of {size}{case}, {check.clock}, in {unit}", several)
     if not shown:
         yield "No rate between devices was measured."
 
@@ -113,19 +113,21 @@ def _matrix(above: str, several: Sequence[Series]) -> Table:
     return Table(columns, rows, columns, above=above)
 
 
-def _kinds(rows: Iterable[Series]) -> dict[str, dict[str, Series]]:
-    """Return by kind and place the best series at the largest size."""
-    kinds: dict[str, dict[str, Series]] = {}
+def _by_description(rows: Iterable[Series]) -> dict[str, dict[str, Series]]:
+    """Return by description and place the best series at the largest size."""
+    by_description: dict[str, dict[str, Series]] = {}
     for series in sorted(rows, key=lambda series: (series.bytes, _goodness(series))):
-        kind = f"{series.kind} in place" if series.in_place else series.kind
+        description = series.description
+        if series.in_place:
+            description += " in place"
         place = " ".join(
             [_who(series), *(f"N{domain}" for domain in host_domains(series.measured))]
         )
-        kinds.setdefault(kind, {})[place] = series
-    return dict(sorted(kinds.items()))
+        by_description.setdefault(description, {})[place] = series
+    return dict(sorted(by_description.items()))
 
 
-def _of_kind(kind: str, places: Mapping[str, Series]) -> tuple[show.Cell, ...]:
+def _summed(description: str, places: Mapping[str, Series]) -> tuple[show.Cell, ...]:
     several = list(places.values())
     median = amounts.short(statistics.median(series.value for series in several))
     by_value = sorted(places, key=lambda place: _goodness(places[place]))
@@ -136,7 +138,7 @@ def _of_kind(kind: str, places: Mapping[str, Series]) -> tuple[show.Cell, ...]:
     width = max((width for width in widths if width is not None), default=None)
     size = amounts.size(max(series.bytes for series in several))
     shown = "-" if width is None else f"{100 * width:.2g} %"
-    return kind, size, str(len(several)), *ends[0], median, *ends[1], shown, _data(several)
+    return description, size, str(len(several)), *ends[0], median, *ends[1], shown, _data(several)
 
 
 def _of_series(series: Series) -> tuple[show.Cell, ...]:

@@ -87,7 +87,7 @@ def _partition(partition: Partition) -> dict[str, Any]:
     """Return one partition of a session: its status, a row for each experiment, and each GPU."""
     return {
         "partition": partition.observed.where or "no partition",
-        "kind": partition.observed.kind,
+        "kind": partition.observed.clock,
         "status": partition.verdict.status,
         "label": partition.verdict.label,
         "accepted": partition.verdict.accepted,

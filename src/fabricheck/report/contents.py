@@ -51,9 +51,9 @@ class Part(findings.Partition):
     undrawn: tuple[str, ...]
 
     @property
-    def kind(self) -> str:
-        """The kind of its numbers: measured, simulated, or none if there are none."""
-        return self.observed.kind if self.observed.documents else "no results"
+    def clock(self) -> str:
+        """The clock of its numbers: measured, simulated, or none if there are none."""
+        return self.observed.clock if self.observed.documents else "no results"
 
     @property
     def unseen(self) -> str:

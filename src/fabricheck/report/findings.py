@@ -106,7 +106,7 @@ def _accepted(verdicts: Sequence[NodeVerdict]) -> Iterator[str]:
 def is_of(verdict: NodeVerdict, observed: Observed) -> bool:
     """Whether values belong to a verdict's subject, the machine or its simulation."""
     here = observed.where in verdict.partitions or not observed.where
-    return here and (observed.kind == "simulated") == (verdict.simulated is not None)
+    return here and (observed.clock == "simulated") == (verdict.simulated is not None)
 
 
 def first_reason(verdict: NodeVerdict) -> str:

@@ -176,8 +176,8 @@ def _groups_of(groups: NodeGroups, moved: bool = False) -> str:
     if moved:
         sentence = f"{slow} by {apart} in {metrics}"
     else:
-        sentence = f"{groups.kind} in {metrics}: {slow} {apart} slower"
-    if moved or groups.kind == "slow minority":
+        sentence = f"{groups.minority} in {metrics}: {slow} {apart} slower"
+    if moved or groups.minority == "slow minority":
         sentence += f", {_nodes_of(groups.slow)}"
     else:
         sentence += "; check the references to see which group is right"
@@ -353,7 +353,7 @@ def _links(findings: Findings, path: Path) -> dict[str, list[tuple[str, str]]]:
 def _maps(findings: Findings) -> Iterator[Map]:
     states: dict[str, str] = dict.fromkeys(findings.missing_metrics, "fewer")
     for groups in findings.groups:
-        if groups.counts and groups.kind != "slow majority":
+        if groups.counts and groups.minority != "slow majority":
             states |= dict.fromkeys(groups.slow, "group")
     changed = findings.changes.partitions if findings.changes is not None else ()
     states |= dict.fromkeys((outlier.node for each in changed for outlier in each.worse), "worse")

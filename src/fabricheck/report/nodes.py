@@ -151,20 +151,20 @@ def _row(verdict: NodeVerdict, parts: Iterable[Observed]) -> Row:
 
 def figures(spreads: Sequence[Spread]) -> Iterator[Figure]:
     """Yield a figure for each partition, measured and simulated separately."""
-    groups = grouped(((spread.where, spread.kind), spread) for spread in spreads)
-    for (where, kind), of_kind in groups.items():
+    groups = grouped(((spread.where, spread.clock), spread) for spread in spreads)
+    for (where, clock), of_clock in groups.items():
         # Of the worst and the median of a check only the first.
         metrics = grouped(
-            ((spread.check, REDUCED.sub("", spread.metric)), spread) for spread in of_kind
+            ((spread.check, REDUCED.sub("", spread.metric)), spread) for spread in of_clock
         )
         shown = [first for first, *_ in metrics.values()][:MOST]
         yield Figure(
-            f"nodes-{where}-{kind}",
+            f"nodes-{where}-{clock}",
             f"Each node's value by metric, relative to the median of the nodes of {where}",
-            kind,
-            _says(of_kind, shown),
-            list(_data(of_kind)),
-            _drawing(shown, kind),
+            clock,
+            _says(of_clock, shown),
+            list(_data(of_clock)),
+            _drawing(shown, clock),
         )
 
 
@@ -210,11 +210,11 @@ def _data(spreads: Iterable[Spread]) -> Iterator[Mapping[str, Any]]:
                 "median": spread.median,
                 "percent": spread.percent(value),
                 "stands_out": node in spread.far,
-                "kind": spread.kind,
+                "kind": spread.clock,
             }
 
 
-def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
+def _drawing(shown: Sequence[Spread], clock: str) -> Drawing:
     low = min(-_LINEAR, *(spread.ends[0] for spread in shown)) * 1.1
     # Kept free on the right for the names of nodes that are better.
     high = max(_LINEAR, *(spread.ends[1] for spread in shown)) * 2
@@ -241,7 +241,7 @@ def _drawing(shown: Sequence[Spread], kind: str) -> Drawing:
         for node, percent in islice(spread.far.items(), _NAMED)
     ]
     layers = [
-        base.mark_point(shape=SHAPES[kind], size=24, filled=True)
+        base.mark_point(shape=SHAPES[clock], size=24, filled=True)
         .encode(
             color=alt.condition("datum.out", alt.value(PALETTE[1]), alt.value(PALETTE[0])),
             opacity=alt.Opacity("share:Q", scale=share, legend=None),
@@ -288,7 +288,7 @@ class Spread:
     """
 
     where: str
-    kind: str
+    clock: str
     check: str
     metric: str
     unit: str
@@ -331,12 +331,12 @@ def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
     environs = grouped((part.where, case.environ) for part, _, case in cases)
     of_nodes = [(part, on, case) for part, on, case in cases if on is not None]
     values_of = grouped(
-        ((part.where, part.kind, REPETITION.sub("", case.name), name, unit, case.environ),
+        ((part.where, part.clock, REPETITION.sub("", case.name), name, unit, case.environ),
          (on, value))
         for part, on, case in of_nodes
         for name, (value, unit) in case.values.items()
     )  # fmt: skip
-    for (where, kind, check, name, unit, environ), on_nodes in values_of.items():
+    for (where, clock, check, name, unit, environ), on_nodes in values_of.items():
         if len({*environs[where]}) > 1:
             check += f" +{environ}"
         values = {node: statistics.median(several) for node, several in grouped(on_nodes).items()}
@@ -349,4 +349,4 @@ def _spreads(parts: Iterable[Observed]) -> Iterator[Spread]:
                 {node: 100 * part for node, part in far if part * side > 0}
                 for side in (sign, -sign)
             )
-            yield Spread(where, kind, check, name, unit, values, median, deviation, worse, better)
+            yield Spread(where, clock, check, name, unit, values, median, deviation, worse, better)

@@ -123,7 +123,7 @@ class Observed:
         return any(document["clock"] == "simulated" for document in self.documents)
 
     @property
-    def kind(self) -> str:
+    def clock(self) -> str:
         """``simulated`` or ``measured``."""
         return "simulated" if self.simulated else "measured"
 

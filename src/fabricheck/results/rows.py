@@ -156,8 +156,8 @@ class Metric:
         return (("unit", self.unit),)
 
     @property
-    def kind(self) -> str:
-        """The kind of value in a table beside series."""
+    def description(self) -> str:
+        """What it is in a table beside series."""
         return "metric"
 
     @property
@@ -349,7 +349,7 @@ class Series:
         return " ".join(self.members) + domain
 
     @property
-    def kind(self) -> str:
+    def description(self) -> str:
         """What was done, in words: experiment, operation, memory and role, in any place."""
         memory = "-".join(
             dict.fromkeys(

@@ -167,9 +167,9 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
         return Decision("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
     if change <= least:
         unclear = floor is None and change > rule.CEILINGS[a.unit]
-        kind: Judgement = "undetermined" if unclear else "unchanged"
-        why = _within(least, unclear)
-        return Decision(kind, ratio, low, high, least, why, _chance(a, b), in_floor=not unclear)
+        judgement: Judgement = "undetermined" if unclear else "unchanged"
+        why, chance = _within(least, unclear), _chance(a, b)
+        return Decision(judgement, ratio, low, high, least, why, chance, in_floor=not unclear)
     switching = _two_modes(a, b)
     if switching is not None:
         return Decision("undetermined", ratio, low, high, least, switching)
@@ -187,8 +187,8 @@ def _within(floor: float, unclear: bool) -> str:
 
 def _counted(a: Estimate, b: Estimate) -> Decision:
     changed: Judgement = "worse" if b.median > a.median else "better"
-    kind = changed if a.median != b.median else "unchanged"
-    return Decision(kind, None, None, None, 0.0, "a count of faults is exact")
+    judgement = changed if a.median != b.median else "unchanged"
+    return Decision(judgement, None, None, None, 0.0, "a count of faults is exact")
 
 
 def _two_modes(a: Estimate, b: Estimate) -> str | None:

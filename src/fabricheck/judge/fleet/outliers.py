@@ -76,8 +76,8 @@ class Groups:
     apart: float
 
     @property
-    def kind(self) -> str:
-        """Which group is a minority: of at most a quarter of the nodes."""
+    def minority(self) -> str:
+        """Which group is one, of at most a quarter of the nodes."""
         part = len(self.slow) / (len(self.slow) + len(self.fast))
         if part <= MOST_EXCLUDED:
             return "slow minority"
@@ -158,15 +158,14 @@ class PartitionOutliers:
 class NodeGroups:
     """Metrics in which the same nodes are the slow group.
 
-    kind: which group is a minority. apart: how much slower the
-    slow group is, as a fraction. metrics: the farthest apart first. slow: the slow nodes. nodes:
-    the number of all. counts: whether the slow ones are a tenth of the nodes, or slow in several
+    minority: which group is one. apart: how much slower the slow group is, as a fraction. metrics:
+    the farthest apart first. slow: the slow nodes. nodes: the number of all. counts: whether the slow ones are a tenth of the nodes, or slow in several
     checks; a few nodes in one check may have been slow at the moment. alike: a fact that all slow
     nodes have and no fast one.
     """
 
     partition: str
-    kind: str
+    minority: str
     apart: float
     metrics: tuple[Metric, ...]
     slow: tuple[str, ...]
@@ -403,8 +402,8 @@ def groups_of(outliers: PartitionOutliers, fleet: Fleet) -> Iterator[NodeGroups]
         many = len(slow) >= LEAST_PART_OF_A_MODE * nodes
         counts = many or len({metric.check for metric in metrics}) > 1
         yield NodeGroups(
-            outliers.partition.title, first_groups.kind, first_groups.apart, metrics, slow, nodes,
-            counts, _alike(fleet, slow, fast) if counts else None,
+            outliers.partition.title, first_groups.minority, first_groups.apart, metrics, slow,
+            nodes, counts, _alike(fleet, slow, fast) if counts else None,
         )  # fmt: skip
 
 

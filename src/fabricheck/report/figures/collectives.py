@@ -92,7 +92,7 @@ def _rows(observed: Observed, in_threads: bool = False) -> list[dict[str, Any]]:
 def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
     has_rccl = any(row["series"] == RCCL for row in rows)
     title = f"Collectives of 1 MiB: MPI{' beside RCCL or NCCL' if has_rccl else ''}"
-    says = f"Latency of collectives, {about(SIZE)}, {observed.kind}; less is better."
+    says = f"Latency of collectives, {about(SIZE)}, {observed.clock}; less is better."
     there = [name for name in COLLECTIVES if _of(rows, name)]
     says += " " + " ".join(_in_words(rows, name) for name in there)
     if not has_rccl:
@@ -128,7 +128,7 @@ def _all(observed: Observed, rows: Sequence[Row]) -> Figure:
             [*rows, *bound_lines], unit="us", known=_KNOWN, x="partners", x_title="partners",
             panels=there,
         )  # fmt: skip
-    return Figure("collectives", title, observed.kind, says, [*rows, *theirs], drawing)
+    return Figure("collectives", title, observed.clock, says, [*rows, *theirs], drawing)
 
 
 def _of(rows: Sequence[Row], name: str) -> list[Row]:
@@ -162,8 +162,8 @@ def _rccl(observed: Observed, rows: Sequence[Row]) -> Figure:
     return Figure(
         id="collectives-rccl",
         title="Collectives of 1 MiB by RCCL or NCCL",
-        kind=observed.kind,
-        says=f"Latency, {about(SIZE)}, {observed.kind}; less is better.{threads} {ends}",
+        kind=observed.clock,
+        says=f"Latency, {about(SIZE)}, {observed.clock}; less is better.{threads} {ends}",
         rows=rows,
         drawing=curves(
             [{**row, "series": row["collective"]} for row in rows],
@@ -195,5 +195,5 @@ def bandwidths(observed: Observed) -> Iterator[Figure]:
     if rows:
         yield curve_figure(
             "collectives-bus-bandwidth", f"{library}'s bus bandwidth over size, {most} devices",
-            observed.kind, rows, unit="GB/s, bus bandwidth", known=_IN_ORDER,
+            observed.clock, rows, unit="GB/s, bus bandwidth", known=_IN_ORDER,
         )  # fmt: skip

@@ -118,7 +118,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
                 rows += _published(observed, interface, way)
         if rows:
             yield curve_figure(
-                f"host-curves-{way}", f"Interfaces over size, {title}", observed.kind, rows,
+                f"host-curves-{way}", f"Interfaces over size, {title}", observed.clock, rows,
                 known=_LABELS,
             )  # fmt: skip
     yield from _of_several(observed)
@@ -153,7 +153,7 @@ def _best(
     return Figure(
         id=f"host-best-{way}",
         title=f"Best of each interface, {title}",
-        kind=observed.kind,
+        kind=observed.clock,
         says=(
             f"The best on device {top['devices']} is the {top['series']}, at "
             f"{about(top['bytes'])}.{fits}{of_noise(rows)}"
@@ -212,7 +212,7 @@ def _at_once(observed: Observed, name: str, title: str, sums: Mapping[str, Serie
     return Figure(
         id=name,
         title=title,
-        kind=observed.kind,
+        kind=observed.clock,
         says=f"{says}{of_noise(rows)}",
         rows=[{key: row[key] for key in row if key != "text"} for row in rows],
         drawing=bars([{**row, "peak": None} for row in rows], unit="GB/s, read + written"),

@@ -242,7 +242,7 @@ def _figure(
     drawing = heat_map(
         cells, *axes, _of_numbers(first.unit), (0, highest), missed=[*missed], **look
     )
-    return Figure(name, title, observed.kind, says, rows, drawing)
+    return Figure(name, title, observed.clock, says, rows, drawing)
 
 
 def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:

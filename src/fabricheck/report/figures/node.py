@@ -129,7 +129,7 @@ def figures(observed: Observed, diagnosis: Diagnosis | None = None) -> Iterator[
     rows = [row for health in all_health for row in health.rows()]
     first = f"{diagnosis.sentence} " if diagnosis is not None else ""
     says = f"{first}{_says(observed, peers, hosts)}"
-    yield Figure("node", "The node and its links", observed.kind, says, rows, svg)
+    yield Figure("node", "The node and its links", observed.clock, says, rows, svg)
 
 
 @dataclass
@@ -315,9 +315,9 @@ def _says(observed: Observed, peers: Mapping[Pair, Health], hosts: Mapping[int, 
     what = f"linked {noun}" if node.switch is None else f"{noun} through a switch"
     changed = f" The simulated node was changed by {observed.overlay}." if observed.overlay else ""
     return (
-        f"{node.name}, {observed.kind}: {len(node.devices)} devices{packages}, {len(peers)} {what}."
-        " A percentage is the lowest of all bandwidths over the link, in both directions, as a "
-        f"part of its reference in this session, else of the peak.{changed}"
+        f"{node.name}, {observed.clock}: {len(node.devices)} devices{packages}, {len(peers)} "
+        f"{what}. A percentage is the lowest of all bandwidths over the link, in both directions, "
+        f"as a part of its reference in this session, else of the peak.{changed}"
         f"{_group('Links between devices', list(peers.values()))}"
         f"{_group('Links to the host, pinned copies', list(hosts.values()))}"
     )

@@ -79,7 +79,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
     ]
     says = (
         f"A kernel of device 0 copies within the memory of a neighbour, which uses both directions "
-        f"of their links; reads and writes counted, {about(rows[0]['bytes'])}, {observed.kind}; "
+        f"of their links; reads and writes counted, {about(rows[0]['bytes'])}, {observed.clock}; "
         f"percent of the peak of both directions, which the thin lines mark. {'; '.join(parts)}."
     )
     theirs = list(beside(node, "paper-stream-p2p-pct-*"))
@@ -90,7 +90,7 @@ def figures(observed: Observed) -> Iterator[Figure]:
         of_value(value.id, value, to=None, peak=None, percent=value.value, reference=None, text="")
         for value in theirs
     ]
-    yield Figure("peer-peak", title, observed.kind, says, rows, _by_device(rows))
+    yield Figure("peer-peak", title, observed.clock, says, rows, _by_device(rows))
 
 
 def messages(observed: Observed) -> Iterator[Figure]:
@@ -129,7 +129,7 @@ def messages(observed: Observed) -> Iterator[Figure]:
             " Diamonds are published values of AMD's lab notes, of 16 MiB and a node with MI250, "
             "whose devices are linked as those here."
         )
-    yield Figure("mpi-from-0", title, observed.kind, says, rows, _by_device(rows))
+    yield Figure("mpi-from-0", title, observed.clock, says, rows, _by_device(rows))
 
 
 def _by_device(rows: Sequence[Row]) -> Drawing:
@@ -190,7 +190,7 @@ def _curves(
         note = " Derived are the published percentages times the peak of both directions."
     if rows:
         yield curve_figure(
-            name, title, observed.kind, rows, pairs=True, between=note, unit=axis, known=_KNOWN
+            name, title, observed.clock, rows, pairs=True, between=note, unit=axis, known=_KNOWN
         )
 
 

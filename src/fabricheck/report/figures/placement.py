@@ -113,7 +113,7 @@ def _bars(observed: Observed, memory: str, points: Sequence[Series]) -> Figure:
     return Figure(
         id=f"placement-{memory}",
         title=f"Every rank of each placement, {memory} memory",
-        kind=observed.kind,
+        kind=observed.clock,
         says=(
             f"A copy to the device and one back, {memory} memory of {about(mine[0]['bytes'])},"
             f" all ranks at once. {' '.join(sentences)}{_of_published(rows)}{of_noise(rows)}"
@@ -196,7 +196,7 @@ def _curve(observed: Observed, points: Sequence[Series]) -> Figure:
     return curve_figure(
         "placement-curves",
         "Copy to the device and back, over size",
-        observed.kind,
+        observed.clock,
         rows,
         drawn=slowest,
         intro=f"{capitalized(whose)}, placement {place}. ",

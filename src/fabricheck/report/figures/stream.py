@@ -87,7 +87,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
     return charts.curve_figure(
         "stream-curves",
         "STREAM in a device's own memory, over size",
-        observed.kind,
+        observed.clock,
         rows,
         intro=f"Device {rows[0]['devices']}, {with_blocks} threads a block. ",
         unit=_AXIS,
@@ -118,7 +118,7 @@ def _heat_map(observed: Observed, name: str, points: Sequence[Series]) -> Figure
     return Figure(
         id=f"stream-blocks-{name}",
         title=f"STREAM {name} by threads per block and size",
-        kind=observed.kind,
+        kind=observed.clock,
         says=(
             f"At {about(largest_size)}, {top['threads_per_block']} threads a block are best "
             f"with {amount(top['value'])}, and {bottom['threads_per_block']} least with "
@@ -168,7 +168,7 @@ def _devices(observed: Observed, points: Sequence[Series]) -> Figure:
     return Figure(
         id="stream-devices",
         title="STREAM in the memory of every device",
-        kind=observed.kind,
+        kind=observed.clock,
         says=(f"{' '.join(sentences)} The axis does not begin at zero.{of_noise(rows)}"),
         rows=rows,
         drawing=_strip(rows, odd_rows),
