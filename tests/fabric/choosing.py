@@ -5,7 +5,7 @@ class of fewer than 24 rates, those of one of its nodes not counted, is part of 
 position); the score of an end in a direction is the median over its partners, less the median of
 the scores of its position. Suspects are ends whose score is below zero by more than 1.5 % and by
 more than three median absolute deviations of all scores: about two standard deviations, so that
-some healthy ends are suspects too and no bad one is missed.
+some healthy ends are suspects too and no bad one is missed. That is the rule of core/peers.py.
 At most a quarter of the nodes have suspects, the lowest first. Nodes of which no score is that low
 are proven. src/bench/fabric/choosing.cpp has the same; tests/programs/test_fabric_program.py
 compares both on the rounds of a launch.
@@ -24,15 +24,16 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fabricheck.core.statistics import median
-from fabricheck.judge.fabric.fit import Samples
+from fabricheck.core import peers
+from fabricheck.core.statistics import NORMAL, median
+from fabricheck.judge.fabric.fit import Samples, robust_deviation
 from fabricheck.results.model import MeasuredRound
 
 #: The least part below the others of a suspect.
 LEAST = -math.log(1 - 0.015)
 
-#: And in median absolute deviations of all scores.
-DEVIATIONS = 3.0
+#: And in robust standard deviations of all scores: three median absolute deviations.
+DEVIATIONS = 3.0 / NORMAL
 
 #: One of so many nodes may have suspects.
 MOST_NODES = 4
@@ -75,7 +76,8 @@ def choose(
         every = [(score, samples.ends[end]) for way in scores for end, score in way.items()]
         if not every:
             continue
-        limit = max(LEAST, DEVIATIONS * median([abs(score) for score, _ in every]))
+        spread = robust_deviation([score for score, _ in every])
+        limit = peers.limit(spread, LEAST, DEVIATIONS)
         for score, at in every:
             seen.add(at[0])
             if score < -limit:

@@ -31,10 +31,10 @@ struct Chosen {
 /// NIC position; one of fewer than 24 rates is part of the largest of its position); the score of a
 /// NIC in a direction is the median over at least three partners, less
 /// that of the scores of its position. Suspects are those whose score is
-/// below zero by more than 1.5 % and by more than three median absolute deviations of all scores,
-/// of at most a quarter of the nodes, the lowest first. Low pairs have no suspect and a rate below
-/// 90 %, each node in one of them. tests/fabric/choosing.py has the same, and a
-/// test compares both.
+/// below zero by more than 1.5 % and by more than three median absolute deviations of all scores
+/// (the rule of src/fabricheck/core/peers.py with these parameters), of at most a quarter of the
+/// nodes, the lowest first. Low pairs have no suspect and a rate below 90 %, each node in one of
+/// them. tests/fabric/choosing.py asks that rule, and a test compares both.
 Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& rounds);
 
 /// The rounds of phase 2: `again` of each node with a suspect and a proven one, the nearest first,

@@ -159,9 +159,9 @@ class NodeGroups:
     """Metrics in which the same nodes are the slow group.
 
     minority: which group is one. apart: how much slower the slow group is, as a fraction. metrics:
-    the farthest apart first. slow: the slow nodes. nodes: the number of all. counts: whether the slow ones are a tenth of the nodes, or slow in several
-    checks; a few nodes in one check may have been slow at the moment. alike: a fact that all slow
-    nodes have and no fast one.
+    the farthest apart first. slow: the slow nodes. nodes: the number of all. counts: whether the
+    slow ones are a tenth of the nodes, or slow in several checks; a few nodes in one check may have
+    been slow at the moment. alike: a fact that all slow nodes have and no fast one.
     """
 
     partition: str
