@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import shlex
 import shutil
@@ -86,9 +87,8 @@ def every_node(
     `fabricheck verdict`: 12 if a node or the network failed, 13 if one of them is unstable or
     incomplete; and 128 plus its number if a signal ended the run.
     """
-    # Each session needs it; without it the sentence of a missing package is shown.
-    import reframe  # noqa: F401
-
+    # Without ReFrame, which each session needs, the sentence of a missing package is shown.
+    importlib.import_module("reframe")
     from fabricheck.rfm import host
     from fabricheck.run.every_node import driver, staging
     from fabricheck.schedulers import table

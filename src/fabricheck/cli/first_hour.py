@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import platform
 import re
@@ -51,7 +52,6 @@ def first_hour(
     its time limit, 3 if there are no devices or the archive cannot be written, and 128 plus its
     number if a signal ended it.
     """
-    # These read ReFrame, which other commands do without.
     from fabricheck.run import first_hour as hour
     from fabricheck.tools.topology.host import scheduler_node
 
@@ -101,6 +101,8 @@ def _require_node() -> None:
     :raises NotFoundError: outside an allocation, where no driver has devices.
     :raises UsageError: on a login node, with the command to run.
     """
+    # Without ReFrame, which its commands need, the sentence of a missing package is shown.
+    importlib.import_module("reframe")
     from fabricheck.run.site_check import Machine
     from fabricheck.schedulers import table
 
