@@ -89,19 +89,19 @@ coverage: setup-test
 
 # FAULTS: options, such as --rows 4,16 or --references lumi.
 faults: setup-test
-	source ./env.sh; PYTHONPATH=tests python -m faults $(FAULTS)
+	source ./env.sh; python -m proof.faults $(FAULTS)
 
 # MUTANTS: options, such as "--only median".
 mutants: setup-test
-	source ./env.sh; PYTHONPATH=tests python -m mutants $(MUTANTS)
+	source ./env.sh; python -m proof.mutants $(MUTANTS)
 
 # SLIPS: options, such as "--seed 2 --number 30".
 slips: setup-test
-	source ./env.sh; PYTHONPATH=tests python -m slips $(SLIPS)
+	source ./env.sh; python -m proof.slips $(SLIPS)
 
 # FUZZ: options, such as --seconds 3600, --reader rocm-smi or --kills 50.
 fuzz: setup-test
-	source ./env.sh; PYTHONPATH=tests python -m fuzzing $(FUZZ)
+	source ./env.sh; python -m proof.fuzzing $(FUZZ)
 
 docs: setup-test
 	.venv/bin/python -m mkdocs build

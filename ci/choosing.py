@@ -195,7 +195,9 @@ class Tree:
         """Read all tests, and the imports of all modules."""
         self.root = root
         tests = [File(path, path.stem) for path in sorted((root / "tests").rglob("*.py"))]
-        source = [self._of_source(path) for path in sorted((root / "src").rglob("*.py"))]
+        sources = [(root / "src", path) for path in sorted((root / "src").rglob("*.py"))]
+        sources += [(root, path) for path in sorted((root / "proof").rglob("*.py"))]
+        source = [self._of_source(*each) for each in sources]
         self.files = {str(file.path.relative_to(root)): file for file in (*tests, *source)}
         self.conftests = {
             file.path.parent: file for file in tests if file.path.name == "conftest.py"
@@ -211,8 +213,8 @@ class Tree:
                 self.importers[module].add(file.module)
         self.having = self._having()
 
-    def _of_source(self, path: Path) -> File:
-        parts = path.relative_to(self.root / "src").with_suffix("").parts
+    def _of_source(self, folder: Path, path: Path) -> File:
+        parts = path.relative_to(folder).with_suffix("").parts
         return File(path, ".".join(parts).removesuffix(".__init__"))
 
     def _tests(self, file: File, name: str, node: Function) -> Iterator[Test]:

@@ -9,18 +9,16 @@ That of mi250x is simulated with the parameters of its model. The others are der
 of the node model, and from assumptions where it states none (`platform_of`): they say nothing of
 what a real node reaches.
 
-PYTHONPATH=tests python -m diagnosis.sessions --write    # simulate the healthy nodes anew
+`python -m proof.diagnosis --simulate` simulates the healthy nodes anew.
 """
 
 from __future__ import annotations
 
-import argparse
 import gzip
 import json
 import os
 import re
 import subprocess
-import sys
 import tempfile
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -28,12 +26,6 @@ from functools import cache
 from pathlib import Path
 from types import MappingProxyType, SimpleNamespace
 from typing import Any
-
-sys.path += [str(Path(__file__).parents[1] / one) for one in (".", "limits")]
-
-import drawn_sessions
-from drawn_sessions import Drawn as Session
-from drawn_sessions import Judged, Limits, chosen_once, factors
 
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.vocabulary import ENV_SIMULATED_NODE, SMALLER_IS_BETTER
@@ -47,6 +39,9 @@ from fabricheck.results import document
 from fabricheck.rfm import relative
 from fabricheck.rfm.launchers import NODE_PLUGIN, SmpirunLauncher
 from fabricheck.rfm.ranks import RanksCheck
+from limits import drawn_sessions
+from limits.drawn_sessions import Drawn as Session
+from limits.drawn_sessions import Judged, Limits, chosen_once, factors
 
 __all__ = ["MODELS", "Session", "chosen_once", "factors", "healthy", "simulated"]
 
@@ -278,17 +273,3 @@ def write(model: str) -> Path:
     text = json.dumps(documents, separators=(",", ":")) + "\n"
     path.write_bytes(gzip.compress(text.encode(), mtime=0))
     return path
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Do what the command line says."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("models", nargs="*", default=list(MODELS))
-    parser.add_argument("--write", action="store_true", required=True)
-    for model in parser.parse_args(arguments).models:
-        path = write(model)
-        print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1000} KB")
-
-
-if __name__ == "__main__":
-    main()

@@ -14,9 +14,8 @@ import statistics
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from drawn_sessions import OUTPUTS
-
 from fabricheck.references import rules
+from limits.drawn_sessions import OUTPUTS
 
 #: The ways of a copy, and the checks that measure them of each device.
 WAYS = ("h2d", "d2h", "both")

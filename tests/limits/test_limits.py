@@ -7,8 +7,6 @@ import math
 import re
 from random import Random
 
-import drawn_sessions
-import pageable
 import pytest
 
 import site_checks
@@ -16,6 +14,7 @@ from fabricheck.core.checkout import ROOT
 from fabricheck.references import rules
 from fabricheck.references.stated import References
 from fabricheck.rfm import relative
+from limits import drawn_sessions, pageable
 from peer_percents import percents
 from plain_references import in_plain_form
 

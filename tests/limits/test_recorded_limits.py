@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-import drawn_sessions
 import pytest
 
 from fabricheck.results.metric_records import RENAMED
+from limits import drawn_sessions
 
 SESSIONS = drawn_sessions.OUTPUTS / "h200" / "node-sessions-x2.json"
 

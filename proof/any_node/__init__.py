@@ -1,0 +1,1 @@
+"""Nodes of each of AMD's models, drafted from what their driver tells, with faults."""

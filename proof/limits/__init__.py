@@ -1,0 +1,1 @@
+"""Healthy sessions, drawn and simulated, judged by each set of limits."""

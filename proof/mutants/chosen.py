@@ -1,0 +1,181 @@
+"""Make the mutants and the changes, and run the tests that `make check` chooses for each.
+
+    python -m proof.mutants.chosen [--only PATTERN] [--write]
+
+Each is made in a copy of the tree. The chosen tests run there in their order, in one process, until
+one fails; the processor time says whether two workers have the time for it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import resource
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from typing import Protocol
+
+from proof.mutants.catalogue import MUTANTS
+from proof.mutants.changes import CHANGES
+from proof.mutants.runs import ROOT, NotRunError, Tree
+
+sys.path.append(str(ROOT / "ci"))
+import check
+import choosing
+
+PAGE = ROOT / "docs" / "evidence" / "check.md"
+
+#: Processor time that a change may take here, in s. Two workers have 76 s in the 38 s of `make
+#: check`; choosing and the start of the second one take the rest.
+WITHIN_S = 60
+
+#: So many tests are collected before the others, which takes less time where one of them fails.
+FIRST = 60
+
+_HEAD = """# Changes that `make check` sees
+
+<!-- Written by `python -m proof.mutants.chosen --write`, not by hand. -->
+
+`make check` runs the lint, and then for 38 s the tests that are likeliest to see what differs from
+main. Does it choose well? Each [mutant](mutants.md), and changes of checks, references, sites, node
+models, wording and the handbook, are made in a copy of the repository. The tests that are chosen
+for it run in their order until one fails.
+
+Seconds are of the processor in one process, with its start. `make check` has two workers: what
+takes more than 60 s here comes too late there.
+
+"""
+
+
+class Change(Protocol):
+    """A change of one file: a mutant, or a random slip."""
+
+    @property
+    def name(self) -> str:
+        """What is wrong then."""
+
+    @property
+    def path(self) -> str:
+        """Its file, from the root of the tree."""
+
+    def changed(self) -> str:
+        """Return the text of its file with the error in it."""
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What came of a change: the test that failed first, None if none did, and the time in s."""
+
+    change: Change
+    test: str | None
+    seconds: float
+
+    @property
+    def in_time(self) -> bool:
+        """Whether `make check` has the time for it."""
+        return self.test is not None and self.seconds <= WITHIN_S
+
+    @property
+    def row(self) -> str:
+        """The row of the page."""
+        test = f"`{self.test}`" if self.test else "**none**"
+        late = "" if self.test is None or self.in_time else ", **too late**"
+        return f"| {self.change.name} | {test} | {self.seconds:.0f}{late} |"
+
+
+def _processor_s() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
+@cache
+def _tests() -> choosing.Tree:
+    return choosing.Tree(ROOT)
+
+
+@cache
+def copied(scratch: str) -> Tree:
+    """Return the copy of the tree that this process has."""
+    return Tree.copied(Path(scratch) / str(os.getpid()))
+
+
+def see(change: Change, scratch: str) -> Seen:
+    """Make a change in a copy of the tree, and run the tests that are chosen for it.
+
+    :param scratch: the folder of the copies.
+    """
+    text = (ROOT / change.path).read_text(encoding="utf-8")
+    made = choosing.Change(change.path, text, change.changed())
+    ranked = _tests().ranked(made)[: check.MOST]
+    tests = [test.removeprefix("tests/") for test in check.in_turn([test.id for test in ranked])]
+    tree = copied(scratch)
+    before = _processor_s()
+    failed = None
+    with tree.changed(made.path, made.after):
+        for part in (tests[:FIRST], tests[FIRST:]):
+            if failed is None:
+                failed = _first_failure(tree, part)
+    return Seen(change, failed, _processor_s() - before)
+
+
+def _first_failure(tree: Tree, tests: Sequence[str]) -> str | None:
+    try:
+        return tree.first_failure(tests)
+    except NotRunError as error:
+        print(error, file=sys.stderr, flush=True)
+        return None
+
+
+def page(rows: Sequence[Seen]) -> str:
+    """Return the page."""
+    lines = [_HEAD.rstrip("\n"), ""]
+    for title, catalogue in (("mutants", MUTANTS), ("other changes", CHANGES)):
+        own = [row for row in rows if row.change in catalogue]
+        seen = sum(row.in_time for row in own)
+        lines += [
+            f"## {title.capitalize()}",
+            "",
+            f"{seen} of {len(own)} {title} are seen in time.",
+            "",
+        ]
+        lines += ["| change | test that fails first | s |", "| --- | --- | --- |"]
+        lines += [row.row for row in own]
+        lines.append("")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Make the changes; 1 where one is not seen in time."""
+    parser = argparse.ArgumentParser(prog="python -m proof.mutants.chosen", description=__doc__)
+    parser.add_argument("--only", default="", help="those whose names match this")
+    parser.add_argument("--write", action="store_true", help="write the page, of all of them")
+    parser.add_argument("--workers", type=int, default=2, help="changes at the same time")
+    options = parser.parse_args()
+    wanted = [one for one in (*CHANGES, *MUTANTS) if re.search(options.only, one.name)]
+    started = time.monotonic()
+    rows = []
+    with tempfile.TemporaryDirectory() as scratch, ProcessPoolExecutor(options.workers) as pool:
+        for row in pool.map(partial(see, scratch=scratch), wanted):
+            rows.append(row)
+            print(row.row, flush=True)
+        failing = sorted({row.test for row in rows if row.test})
+        without = copied(scratch).first_failure(failing) if failing else None
+    if without is not None:
+        print(f"{without} fails without a change.", file=sys.stderr)
+        return 1
+    in_time = sum(row.in_time for row in rows)
+    print(f"{in_time} of {len(rows)} are seen in time, after {time.monotonic() - started:.0f} s.")
+    if options.write and not options.only:
+        PAGE.write_text(page(rows), encoding="utf-8")
+    return int(in_time < len(rows))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,66 @@
+"""Draw slips by a seed, run the tests that `make check` would choose, and write which saw each."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ProcessPoolExecutor
+from functools import partial
+from pathlib import Path
+
+from proof.mutants import chosen
+from proof.mutants.runs import ROOT
+from proof.slips import page
+from proof.slips.drawing import ROOMS, Slip, drawn
+from proof.slips.page import Outcome
+
+
+def outcome(slip: Slip, scratch: str) -> Outcome:
+    """Make a slip in a copy of the tree, and run the tests that are chosen for it.
+
+    A module that cannot be imported any more is seen by whatever starts.
+
+    :param scratch: the folder of the copies.
+    """
+    tree = chosen.copied(scratch)
+    module = ".".join(Path(slip.path).relative_to("src").with_suffix("").parts)
+    environment = {**os.environ, "PYTHONPATH": str(tree.folder / "src")}
+    with tree.changed(slip.path, slip.after):
+        imported = subprocess.run(
+            [sys.executable, "-c", f"import {module}"], env=environment, capture_output=True
+        )
+    if imported.returncode:
+        return Outcome(slip, "(it cannot be imported)")
+    return Outcome(slip, chosen.see(slip, scratch).test)
+
+
+def main() -> int:
+    """Draw and run the slips; 1 where one survives that no line explains."""
+    parser = argparse.ArgumentParser(prog="make slips", description=__doc__)
+    parser.add_argument("--seed", type=int, default=1, help="of the draw")
+    parser.add_argument("--number", type=int, default=300, help="slips to draw")
+    parser.add_argument("--rooms", default=",".join(ROOMS), help="rooms of the package")
+    parser.add_argument("--workers", type=int, default=2, help="slips at the same time")
+    parser.add_argument("--write", action="store_true", help="write the page")
+    options = parser.parse_args()
+    started = time.monotonic()
+    slips = list(drawn(ROOT, options.seed, options.number, options.rooms.split(",")))
+    print(f"{len(slips)} slips are drawn, after {time.monotonic() - started:.0f} s.", flush=True)
+    outcomes = []
+    with tempfile.TemporaryDirectory() as scratch, ProcessPoolExecutor(options.workers) as pool:
+        for each in pool.map(partial(outcome, scratch=scratch), slips):
+            outcomes.append(each)
+            print(each.text, flush=True)
+    seen = sum(each.seen_by is not None for each in outcomes)
+    print(f"{seen} of {len(outcomes)} are seen, after {time.monotonic() - started:.0f} s.")
+    if options.write:
+        page.write(options.seed, outcomes)
+    return 1 if any(each.is_unexplained for each in outcomes) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

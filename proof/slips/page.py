@@ -1,0 +1,86 @@
+"""docs/evidence/slips.md: how many slips of each room the tests see, and those that survive."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import yaml
+
+from proof.mutants.runs import ROOT
+from proof.slips.drawing import Slip
+
+PAGE = ROOT / "docs" / "evidence" / "slips.md"
+
+#: Why a slip survives that no test needs to see, by its file and its lines before and after.
+EXPLAINED = {
+    tuple(entry["slip"]): entry["why"]
+    for entry in yaml.safe_load((ROOT / "proof" / "slips" / "explained.yaml").read_text()) or ()
+}
+
+_HEAD = """# Random slips
+
+<!-- Written by `make slips`, not by hand. -->
+
+The [mutants](mutants.md) were written by those who knew the tests. These slips nobody chose:
+[cosmic-ray](https://cosmic-ray.readthedocs.io) changes an operator, a number or a condition at a
+place that a seed draws, and the tests run that `make check` would choose for such a change.
+Changes of annotations are drawn again; a slip with which the package cannot be imported is seen.
+"""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a slip: the test that failed first, None where it survived."""
+
+    slip: Slip
+    seen_by: str | None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What names it: its file, and its line before and after."""
+        return (self.slip.path, *self.slip.lines)
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether it survives, and no line says why that is right."""
+        return self.seen_by is None and self.key not in EXPLAINED
+
+    @property
+    def text(self) -> str:
+        """A line of the log."""
+        return f"{self.seen_by or 'SURVIVES'}: {self.slip.name}"
+
+
+def page(seed: int, outcomes: Sequence[Outcome]) -> str:
+    """Return the page of a run."""
+    return "\n".join(_lines(seed, outcomes)) + "\n"
+
+
+def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
+    yield _HEAD
+    seen = sum(outcome.seen_by is not None for outcome in outcomes)
+    yield f"Seed {seed}: {seen} of {len(outcomes)} slips are seen.\n"
+    yield "| room | slips | seen |"
+    yield "| --- | ---: | ---: |"
+    by_room: dict[str, list[Outcome]] = {}
+    for outcome in outcomes:
+        by_room.setdefault(outcome.slip.path.split("/")[2], []).append(outcome)
+    for room, of_room in sorted(by_room.items()):
+        seen = sum(outcome.seen_by is not None for outcome in of_room)
+        yield f"| {room} | {len(of_room)} | {seen} |"
+    survivors = [outcome for outcome in outcomes if outcome.seen_by is None]
+    if survivors:
+        yield "\nSurvivors:\n"
+        yield "| place | before | after | why |"
+        yield "| --- | --- | --- | --- |"
+    for outcome in survivors:
+        cells = [f"`{text.replace('|', chr(92) + '|')}`" for text in outcome.slip.lines]
+        why = EXPLAINED.get(outcome.key, "**not explained**")
+        place = outcome.slip.path.removeprefix("src/fabricheck/")
+        yield f"| {place}:{outcome.slip.line} | {cells[0]} | {cells[1]} | {why} |"
+
+
+def write(seed: int, outcomes: Sequence[Outcome]) -> None:
+    """Write the page."""
+    PAGE.write_text(page(seed, outcomes), encoding="utf-8")

@@ -1,0 +1,55 @@
+"""The draw of slips: repeatable, one place each, and of what changes behaviour."""
+
+from __future__ import annotations
+
+import ast
+
+import pytest
+
+from proof.slips import drawing
+
+TEXT = '''"""A file."""
+
+
+def least(values: list[int | None]) -> int | None:
+    """Return the least one above 3 and below 9."""
+    found = [value for value in values if value is not None and 3 < value <= 9]
+    return min(found) if found else None
+'''
+
+
+@pytest.fixture
+def root(tmp_path):
+    """A tree with one file in one room."""
+    file = tmp_path / "src" / "fabricheck" / "judge" / "least.py"
+    file.parent.mkdir(parents=True)
+    file.write_text(TEXT)
+    return tmp_path
+
+
+def slips(root, seed=1, number=20):
+    return list(drawing.drawn(root, seed, number, ["judge"]))
+
+
+def test_a_seed_draws_the_same_slips(root):
+    assert slips(root) == slips(root) != slips(root, seed=2)
+
+
+def test_a_slip_changes_one_line_and_what_the_program_does(root):
+    for slip in slips(root):
+        differing = [
+            number
+            for number, (before, after) in enumerate(
+                zip(slip.before.splitlines(), slip.after.splitlines(), strict=True), 1
+            )
+            if before != after
+        ]
+        assert len(differing) == 1 and differing[0] > 4
+        assert ast.parse(slip.after)
+
+
+def test_a_change_of_an_annotation_or_a_docstring_is_none():
+    text = "def f(a: int) -> int:\n    'Say it.'\n    b: int | None = a\n    return b\n"
+    same = "def f(a: str) -> str:\n    'It.'\n    b: int = a\n    return b\n"
+    assert drawing.behaviour(text) == drawing.behaviour(same)
+    assert drawing.behaviour(text) != drawing.behaviour(text.replace("= a", "= -a"))
