@@ -4,6 +4,7 @@ import itertools
 
 import reframe as rfm
 
+from fabricheck.node import products
 from fabricheck.rfm import relative
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import LARGEST, Metric
@@ -74,8 +75,17 @@ class StreamCheck(MeasuringCheck):
         return [*arguments, "--noise-limit", str(self.extra("noise_limit"))]
 
 
+class OwnMemoryCheck(StreamCheck):
+    """The common part of the checks of a device's own memory, by the shape of its kernels."""
+
+    def program_arguments(self):
+        """Return the arguments, and the shape that the product of the devices has."""
+        product = self.node.device_model if self.node else None
+        return [*super().program_arguments(), *products.kernel_shape(product).options]
+
+
 @rfm.simple_test
-class stream_local(StreamCheck):
+class stream_local(OwnMemoryCheck):
     """Every device alone on its own memory."""
 
     descr = "STREAM on the memory of each device alone (E1)"
@@ -89,7 +99,7 @@ class stream_local(StreamCheck):
 
 
 @rfm.simple_test
-class stream_again(StreamCheck):
+class stream_again(OwnMemoryCheck):
     """The copy of each device once more, for what began while the session ran."""
 
     descr = "STREAM copy on each device's memory, at the end of the session (E1)"

@@ -6,9 +6,11 @@ how many compute units a path needs: a grid of N blocks uses at most N compute u
 """
 
 from dataclasses import dataclass, field
+from itertools import product
 
 import reframe as rfm
 
+from fabricheck.node import products
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import Figure, Metric, series_of
 from fabricheck.rfm.pairs import pair_arguments, peers_of_the_first
@@ -49,16 +51,23 @@ class Units(Metric):
         return Figure(self, fewest["grid"], chosen, (fewest,))
 
 
-def of_variants(name, where, loads=LOADS):
-    """Return the default variant and the best one of some series.
+def of_variants(name, where, loads=LOADS, blocks=(256,), shape=products.USUAL_SHAPE):
+    """Return the variant that other checks measure, and the best one of some series.
 
     :param loads: how the kernel loads; ``(None,)`` for a kernel that only writes.
+    :param blocks: the threads of a block that are tried.
+    :param shape: that of the kernels of other checks.
     """
-    default = {**where, "elements": 1, "loads": loads[0]}
-    variants = tuple((elements, way) for elements in ELEMENTS for way in loads)
-    over = ("elements", "loads")
+    usual = {
+        **where,
+        "block_size": shape.block_size,
+        "elements": shape.elements,
+        "loads": shape.loads if len(loads) > 1 else loads[0],
+    }
+    variants = tuple(product(blocks, ELEMENTS, loads))
+    over = ("block_size", "elements", "loads")
     return [
-        Metric(f"{name}_default", default, (), independent=True),
+        Metric(f"{name}_default", usual, (), independent=True),
         Metric(f"{name}_best", where, over, "best", among=variants, independent=True, alike=False),
     ]
 
@@ -102,14 +111,27 @@ class StreamVariantCheck(VariantCheck):
 
 @rfm.simple_test
 class stream_variants(StreamVariantCheck):
-    """Every number of elements per thread, with plain and with streaming loads."""
+    """Every shape: threads of a block, elements per thread, plain and streaming loads.
 
-    descr = "Variants of the kernels on the memory of the first device (E1)"
+    `fabricheck limits calibrate` proposes of it the shape that the checks of a device's memory
+    have (config/devices.yaml).
+    """
+
+    descr = "Shapes of the kernels on the memory of the first device (E1)"
     tags = {"E1", "full"}
     arguments = ("--kernels", "copy,triad,read-only,write-only", *SCAN)
 
+    def blocks(self):
+        """Return the threads of a block that are tried."""
+        return self.extra("scan_block_sizes")
+
+    def program_arguments(self):
+        """Return the arguments with the threads of a block."""
+        return [*super().program_arguments(), "--block-sizes", ",".join(map(str, self.blocks()))]
+
     def expected_metrics(self):
-        """Return the default and the best variant of each kernel."""
+        """Return the shape of the other checks and the best one, of each kernel."""
+        model = self.node.device_model if self.node else None
         return [
             metric
             for kernel in ("copy", "triad", "read-only", "write-only")
@@ -117,6 +139,8 @@ class stream_variants(StreamVariantCheck):
                 kernel.replace("-", "_"),
                 self.where(kernel),
                 (None,) if kernel == "write-only" else LOADS,
+                self.blocks(),
+                products.kernel_shape(model),
             )
         ]
 

@@ -24,6 +24,7 @@ from fabricheck.beside.outputs import (
     rocm_bandwidth_test,
     transferbench,
 )
+from fabricheck.node.products import USUAL_SHAPE, KernelShape
 
 _Named = TypeVar("_Named")
 
@@ -284,10 +285,14 @@ class Command:
         return shlex.join([*variables, self.executable.name, *self.words])
 
 
-def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
+def ours(
+    programs: Path, devices: int, runtime: str = "cuda", shape: KernelShape = USUAL_SHAPE
+) -> list[Command]:
     """Return the commands of our programs that the comparisons of a runtime need.
 
     Commands between devices are included only if there are several devices.
+
+    :param shape: that of the kernels on a device's own memory, as the checks have it.
     """
     needed = {comparison.ours.launch for comparison in COMPARISONS[runtime]}
     options = f"{_SIZE} {_QUICK} {_BATCH}"
@@ -295,8 +300,7 @@ def ours(programs: Path, devices: int, runtime: str = "cuda") -> list[Command]:
     to_one = ",".join(f"{other}-0" for other in range(1, devices))
     all_pairs = ",".join(f"{a}-{b}" for a, b in permutations(range(devices), 2))
     launches = [
-        # BabelStream's block, too; on an H100 it moves 0.8 % more than one of 256 threads.
-        ("stream", "stream", f"--devices 0 --kernels copy --block-sizes 1024 {options}"),
+        ("stream", "stream", f"--devices 0 --kernels copy {shlex.join(shape.options)} {options}"),
         ("stream-from-host", "stream", f"--devices 0 --kernels copy --source host {options}"),
         ("stream-to-host", "stream", f"--devices 0 --kernels copy --destination host {options}"),
         (

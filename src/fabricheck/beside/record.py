@@ -21,6 +21,7 @@ from fabricheck.beside.table import (
     read_printed,
 )
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError, UsageError
+from fabricheck.node import products
 from fabricheck.results.model import ResultDocument
 from fabricheck.tools.runner import (
     SEVERITY,
@@ -145,7 +146,8 @@ class _Rounds:
             for name in tools
             if count < TOOLS[name].fewest_devices
         }
-        self.commands = launches.ours(programs, count, runtime)
+        shape = products.kernel_shape(products.label(document["devices"][0]))
+        self.commands = launches.ours(programs, count, runtime, shape)
         for name, path in tools.items():
             if TOOLS[name].title not in left_out:
                 self.commands += launches.theirs(name, path, count)

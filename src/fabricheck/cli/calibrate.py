@@ -27,9 +27,9 @@ from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.judge.calibration import changes, record, rule
+from fabricheck.judge.calibration import changes, record, rule, shapes
 from fabricheck.judge.calibration.gathering import PAUSE_MINUTES, Run, missing
-from fabricheck.node import load
+from fabricheck.node import load, products
 from fabricheck.references.calibrated import Record
 from fabricheck.results.other_devices import same_product
 from fabricheck.site import partitions, this_machine
@@ -65,6 +65,7 @@ def calibrate(
         raise UsageError("There is nothing to calibrate: name results folders or run reports.")
     runs = runs_of(sessions, system, pause, without)
     _say_what_is_lost(runs, system)
+    _say_faster_kernels(runs)
     _refuse_few(runs, system, report_only)
     calibration = record.build(runs, system, record.published(output, system))
     _refuse_other_machines(calibration, system)
@@ -85,6 +86,23 @@ def _refuse_other_machines(calibration: Record, system: str) -> None:
         raise UsageError(
             f"The sessions are of {listed(calibration.device_names)}, and the node model {named} "
             f"is of {model}: calibrate each kind of machine by itself."
+        )
+
+
+def _say_faster_kernels(runs: list[Run]) -> None:
+    """Propose the shape of kernels that was faster than the present one in every session."""
+    documents = [document for run in runs for document in run.documents]
+    labels = {products.label(device) for document in documents for device in document["devices"]}
+    if len(labels) != 1:
+        return
+    (label,) = labels
+    present = shapes.Shape.stated(products.kernel_shape(label))
+    faster = shapes.proposed([run.shapes for run in runs if not run.left_out], present)
+    if faster is not None:
+        say(
+            f"{label}: kernels with {faster.shape} moved at least {faster.gain:.1%} more than the "
+            f"present {present}, in {count(faster.sessions, 'session')}: state them in "
+            "config/devices.yaml, then measure and calibrate again."
         )
 
 

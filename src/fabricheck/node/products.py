@@ -10,7 +10,7 @@ import functools
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
@@ -35,6 +35,35 @@ _WHOLE = 0.75
 _Id = Annotated[str, Field(pattern="^[0-9a-f]{4}:[0-9a-f]{4}( [0-9a-f]{4}:[0-9a-f]{4})?$")]
 
 
+class KernelShape(StrictModel):
+    """How the kernels of STREAM are launched on a device's own memory.
+
+    block_size: threads of a block. elements: of 16 B, that a thread loads before it stores. loads:
+    how it reads. source: what was measured, or the document.
+    """
+
+    block_size: int = Field(ge=1, le=1024)
+    elements: Literal[1, 2, 4, 8] = 1
+    loads: Literal["plain", "streaming"] = "plain"
+    source: str
+
+    @property
+    def options(self) -> list[str]:
+        """The options of the program stream; plain loads of one element are its default."""
+        options = ["--block-sizes", str(self.block_size)]
+        if self.elements != 1:
+            options += ["--elements", str(self.elements)]
+        if self.loads != "plain":
+            options += ["--loads", self.loads]
+        return options
+
+
+#: That of a device whose product states none.
+USUAL_SHAPE = KernelShape(
+    block_size=256, source="the programs' default; TransferBench 1.67 has it too, GFX_BLOCK_SIZE"
+)
+
+
 class Product(StrictModel):
     """What is known of a product; the comment in the file says what each key means."""
 
@@ -45,6 +74,7 @@ class Product(StrictModel):
     source: str | None = None
     references: str | None = None
     package: int = 1
+    kernel: KernelShape = USUAL_SHAPE
 
     def has_part(self, memory_bytes: int | None) -> bool:
         """Whether a device with so much memory is a part of such a device."""
@@ -90,6 +120,12 @@ def by_name(name: str) -> Product | None:
 @functools.lru_cache(maxsize=1024)
 def _words(name: str) -> frozenset[str]:
     return frozenset(re.findall(r"[A-Z0-9]+", name.upper())) - _BRANDS
+
+
+def kernel_shape(name: str | None) -> KernelShape:
+    """Return the shape of the kernels of a device with a name, as a node model states it."""
+    known = by_name(name or "")
+    return USUAL_SHAPE if known is None else known.kernel
 
 
 def label(device: Mapping[str, Any]) -> str:

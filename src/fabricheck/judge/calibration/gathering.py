@@ -14,7 +14,7 @@ from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, first_of, listed
 from fabricheck.core.text import count
-from fabricheck.judge.calibration import rule
+from fabricheck.judge.calibration import rule, shapes
 from fabricheck.node import NodeModel
 from fabricheck.results import archive, table
 from fabricheck.results.entry import Entry
@@ -149,7 +149,8 @@ class Run:
     node: its name in the scheduler, else the hostname; records do not contain it. overlay: the
     change to a simulated node. group: the node's letter in the record. number: counts from 1 in
     order of time. devices: the unique ids. values: by check and metric. documents: the parts in
-    `_KEPT` of each document. left_out: whether the user left the node out.
+    `_KEPT` of each document. shapes: the mean rate of each shape of kernels that a check tried, in
+    GB/s. left_out: whether the user left the node out.
     """
 
     session: Session
@@ -162,6 +163,7 @@ class Run:
     values: dict[tuple[str, str], Value] = field(default_factory=dict)
     unused: list[Unused] = field(default_factory=list)
     documents: list[Mapping[str, Any]] = field(default_factory=list)
+    shapes: Mapping[shapes.Shape, float] = field(default_factory=dict)
     left_out: bool = False
 
     @property
@@ -405,6 +407,7 @@ def _runs(source: Source, partition: str, simulated: bool) -> list[Run]:
             values={metric: middle(several) for metric, several in values.items()},
             unused=unused,
             documents=[{name: document[name] for name in _KEPT} for document in documents],
+            shapes=shapes.rates(documents),
         )
         runs.append(run)
     runs = runs or [Run(session, session.hostname)]
