@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prepares the files for an NVIDIA machine without a network to run the suite: docs/install.md
 set -euo pipefail
-usage="bundle.sh OUT [--python 3.12] [--cuda-architecture 90] [--nccl-tests SOURCES] [--osu SOURCES]"
+usage="bundle.sh OUT [--python 3.12] [--cuda-architecture 90] [--nccl-tests SOURCES] [--osu SOURCES] [--openmpi SOURCES]"
 
 say() { echo "bundle: $1"; }
 refuse() {
@@ -15,16 +15,18 @@ target_python=3.12
 architectures=90
 nccl_tests=
 osu=
+openmpi=
 while [ $# -gt 0 ]; do
   case $1 in
     --help) echo "$usage" && exit ;;
-    --python | --cuda-architecture | --nccl-tests | --osu)
+    --python | --cuda-architecture | --nccl-tests | --osu | --openmpi)
       [ $# -gt 1 ] || refuse "$1 has no value: $usage"
       case $1 in
         --python) target_python=$2 ;;
         --cuda-architecture) architectures=$2 ;;
         --nccl-tests) nccl_tests=$2 ;;
         --osu) osu=$2 ;;
+        --openmpi) openmpi=$2 ;;
       esac
       shift 2
       ;;
@@ -54,6 +56,10 @@ fi
 if [ -n "$osu" ]; then
   osu=$(sources --osu "$osu" c/mpi/pt2pt/standard/osu_bw.c)
 fi
+if [ -n "$openmpi" ]; then
+  openmpi=$(sources --openmpi "$openmpi" ompi/include/mpi.h.in)
+  [ -x "$openmpi/configure" ] || refuse "the folder '$openmpi', which --openmpi names, has no configure: a release is needed"
+fi
 if [ -e "$out" ] && [ ! -f "$out/SHA256SUMS" ] && [ -n "$(ls -A "$out" 2>&1)" ]; then
   refuse "'$out' exists and is no bundle: name a new folder"
 fi
@@ -74,6 +80,7 @@ source ci/bundle/steps.sh
 
 prepare_tools
 python_packages
+driver_stub
 mpi_and_ucx
 own_programs
 if [ -n "$nccl_tests" ]; then

