@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import verdict_sessions as made
 from proof.faults import files
 from proof.faults.rows import DATA, HW, INCOMPLETE, PASS, PERF, UNSTABLE, Made, Must, Row
 from proof.faults.sessions import HOST, Session, Site
+from session_builder import crashed_node, of_many, refused_node, slow_node, sound_node
 
 
 def resource(*names: str, **effect: Any) -> dict[str, Any]:
@@ -387,26 +387,26 @@ EVIDENCE = (
         Must(PERF, ["engine_alike"], drained=["node1"]), quick=True),
     Row(55, "a program that crashes twice on one of many nodes", "F",
         Made("two sessions of twenty nodes",
-             lambda folder: files.over_nodes(folder, *2 * [made.of_many(made.crashed())])),
+             lambda folder: files.over_nodes(folder, *2 * [of_many(crashed_node())])),
         Must(HW, ["passed on 19 other nodes"], drained=["node1"]), quick=True),
     Row(55, "a program that crashes once", "F",
         Made("a session of twenty nodes",
-             lambda folder: files.over_nodes(folder, made.of_many(made.crashed()))),
+             lambda folder: files.over_nodes(folder, of_many(crashed_node()))),
         Must(INCOMPLETE, ["signal 11"])),
     Row(56, "a partition of one node that misses its limits", "F",
         Made("two sessions of one node",
-             lambda folder: files.over_nodes(folder, *2 * [made.of_many(made.slow(), 1)])),
+             lambda folder: files.over_nodes(folder, *2 * [of_many(slow_node(), 1)])),
         Must(PERF, ["copy_worst"])),
     Row(57, "a rolling update of a driver over forty nodes", "F",
         Made("two sessions; twenty nodes have the new driver, and are slow",
              lambda folder: files.over_nodes(folder, *2 * [
-                 {f"node{n}": made.slow("7.0") if n <= 20 else made.sound()
+                 {f"node{n}": slow_node("7.0") if n <= 20 else sound_node()
                   for n in range(1, 41)}])),
         Must(PERF, ["Software and settings first: all 20 nodes"]), quick=True),
     Row(58, "a new system on which nothing ever passed", "F",
         Made("two sessions of eight nodes of which each has a call of the runtime refused",
              lambda folder: files.over_nodes(folder, *2 * [
-                 {f"node{n}": made.refused()
+                 {f"node{n}": refused_node()
                   for n in range(1, 9)}])),
         Must(INCOMPLETE, ["Software and settings first: all 8 nodes"])),
     Row(59, "H100 in a partition of H200", "F",

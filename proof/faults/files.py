@@ -19,7 +19,6 @@ from typing import Any
 import factories
 import inventories
 import locks
-import verdict_sessions as made
 from fabricheck.core.errors import FabricheckError
 from fabricheck.judge.verdict import evidence
 from fabricheck.judge.verdict.evidence import software_first
@@ -30,6 +29,17 @@ from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.recording import record as record_tool
 from fabricheck.tools.topology.recording import record
 from proof.faults.sessions import ROOT, Said, Session, judged, said
+from session_builder import (
+    PARTITION,
+    SessionBuilder,
+    failed,
+    good_case,
+    judge,
+    kept_on_gpus,
+    missed,
+    verdicts_of_sessions,
+    versions,
+)
 
 #: A run that takes some seconds on any machine, short samples and two devices.
 QUICK = ("--devices", "0", "--sizes", "4MiB", "--batch-time", "0.0001", "--warm-up", "0",
@@ -39,9 +49,12 @@ QUICK = ("--devices", "0", "--sizes", "4MiB", "--batch-time", "0.0001", "--warm-
 def one_document(folder: Path, case: Mapping[str, Any], document: Mapping[str, Any] | None) -> Said:
     """Judge a node by a session of one case and its document."""
     began = datetime.fromisoformat(document["started"]).timestamp() - 1 if document else 0
-    results = made.write(folder, [(made.good() | case, document)],
-                         start=began or factories.SESSION_START)  # fmt: skip
-    (found,) = made.judge(results).values()
+    results = (
+        SessionBuilder(folder, start=began or factories.SESSION_START)
+        .check(document=document, **case)
+        .write()
+    )
+    (found,) = judge(results).values()
     told = said(found, results)
     # A caveat changes no status; it is said beside a pass.
     caveats = [("PASS", sentence) for sentence in found.caveats]
@@ -55,7 +68,7 @@ def missed_on(
     slow = (
         "Metric copy_worst: device 0 (0000:41:00.0) of node node1 measured 7 GB/s, and at least 9"
     )
-    own = made.missed() | {
+    own = missed() | {
         "fail_reason": "performance error: failed to meet reference(s): copy_worst=7.0\n"
         f"{slow} GB/s is required."
     }
@@ -65,25 +78,25 @@ def missed_on(
 def recorded(folder: Path, name: str, code: int) -> Said:
     """A document that was recorded on two H200, of a run that ended with an exit code."""
     document = load_document(ROOT / f"tests/outputs/h200/{name}.json")
-    case = made.good(document["program"]["name"])
-    return one_document(folder, case | made.failed("sanity", job_exitcode=code), document)
+    case = good_case(document["program"]["name"])
+    return one_document(folder, case | failed("sanity", job_exitcode=code), document)
 
 
 def at_times(folder: Path) -> Said:
     """A document of which one series missed its reference, and some of its samples did not."""
     document = load_document(ROOT / "tests/outputs/h200/memcpy_at_times.json")
     metric, value = "h2d_pinned_near_worst", document["series"][0]["median"]
-    case = made.good("memcpy_near") | made.missed(metric)
-    key = f"{made.WHERE}:{metric}"
-    case |= {"perfvalues": {key: made.judged(value, 55.348, -0.02, result="fail")}}
+    case = good_case("memcpy_near") | missed(metric)
+    key = f"{PARTITION}:{metric}"
+    case |= {"perfvalues": {key: factories.judged(value, 55.348, -0.02, result="fail")}}
     case["fail_reason"] = f"performance error: failed\nMetric {metric}: device 0 was slow."
     began = datetime.fromisoformat(document["started"]).timestamp() - 1
-    results = made.write(folder, [(case, document)], start=began)
+    results = SessionBuilder(folder, start=began).add(case, document).write()
     stage = factories.case_folder(results, case["unique_name"], "stage")
     metric_records.write(
         stage, document, {metric: metric_records.MetricRecord(series=(0, 5), reduce="worst")}
     )
-    (found,) = made.judge(results).values()
+    (found,) = judge(results).values()
     return said(found, results)
 
 
@@ -105,7 +118,7 @@ def few_cores(folder: Path) -> Said:
     state = factories.state([factories.device_state(0), factories.device_state(1)])
     document = factories.on_h200(state=state, series=[pageable])
     document["host"]["cores_allowed"] = [0, 1, 2, 3]
-    return one_document(folder, made.missed(), document)
+    return one_document(folder, missed(), document)
 
 
 def changed_counters(folder: Path, case: Mapping[str, Any] | None = None, **after: Any) -> Said:
@@ -127,7 +140,7 @@ def throttled(folder: Path) -> Said:
 def replays(folder: Path) -> Said:
     """PCIe replays in a run that passed."""
     pcie = factories.device_state()["pcie"] | {"replays": 7}
-    return changed_counters(folder, made.kept_on_gpus(), pcie=pcie)
+    return changed_counters(folder, kept_on_gpus(), pcie=pcie)
 
 
 def link_errors(folder: Path, kind: str, link: str) -> Said:
@@ -135,7 +148,7 @@ def link_errors(folder: Path, kind: str, link: str) -> Said:
     standing = factories.device_state(0, link_errors={kind: {link: 12}})
     before = [standing, factories.device_state(1)]
     after = [standing | {"link_errors": {kind: {link: 14}}}, before[1]]
-    return missed_on(factories.state(before, after), folder, made.kept_on_gpus())
+    return missed_on(factories.state(before, after), folder, kept_on_gpus())
 
 
 def topology(folder: Path, told: dict[str, Any]) -> Said:
@@ -143,8 +156,8 @@ def topology(folder: Path, told: dict[str, Any]) -> Said:
     programs = inventories.programs(folder, told)
     found = record("mi250x", "rocm", programs, folder / "result.json")
     code = found["outcome"]["exit_code"]
-    failed = made.failed("sanity") if code else made.missed("differences", "count", tags=["E13"])
-    case = made.good("node_topology") | failed | {"job_exitcode": code}
+    changes = failed("sanity") if code else missed("differences", unit="count", tags=["E13"])
+    case = good_case("node_topology") | changes | {"job_exitcode": code}
     return one_document(folder, case, found)
 
 
@@ -181,7 +194,7 @@ def osu_without_rocm(folder: Path) -> Said:
         }
     )
     found = record_tool(plan, folder / "result.json", 60)
-    case = made.good("osu_device_0") | made.failed("sanity")
+    case = good_case("osu_device_0") | failed("sanity")
     return one_document(folder, case | {"job_exitcode": found["outcome"]["exit_code"]}, found)
 
 
@@ -208,7 +221,7 @@ def full_disk(folder: Path) -> Said:
     series = len(load_document(kept)["series"])
     last = done.stderr.strip().rsplit("\n", 1)[-1]
     told = one_document(
-        folder, made.good() | made.failed("sanity", last) | {"job_exitcode": done.returncode}, None
+        folder, good_case() | failed("sanity", last) | {"job_exitcode": done.returncode}, None
     )
     sentence = f"{last}; {series} series are in the document on standard output"
     return Said(told.status, [(told.status, sentence), *told.sentences], told.failed,
@@ -230,7 +243,7 @@ def cut_at_every_byte(folder: Path) -> Said:
         except FabricheckError as error:
             sentence = str(error)
             assert str(file) in sentence and "\n" not in sentence, (size, sentence)
-    results = made.write(folder / "judged", [(made.good(), factories.document())])
+    results = SessionBuilder(folder / "judged").passed().write()
     (document,) = results.rglob("result.json")
     document.write_bytes(whole[: len(whole) // 2])
     told = judged(results)
@@ -289,7 +302,7 @@ def aborted(folder: Path, after: Mapping[str, Any], **aftermath: Any) -> Said:
     own = factories.on_h200(1, state=state, aftermath=factories.aftermath(**aftermath))
     running = {"exit_code": None, "status": "running", "message": None}
     own |= {"complete": False, "finished": None, "outcome": running}
-    return one_document(folder, made.failed("sanity", "ended", job_exitcode=134), own)
+    return one_document(folder, failed("sanity", "ended", job_exitcode=134), own)
 
 
 def closed(folder: Path) -> Said:
@@ -298,7 +311,7 @@ def closed(folder: Path) -> Said:
     state = factories.state([factories.device_state(0)])
     state["before"]["host"]["pci_functions"] = functions
     case = {"system": "h200", "partition": "x2", "environ": "cuda"}
-    case |= made.failed("sanity", "1", "OtherDevicesError")
+    case |= failed("sanity", "1", "OtherDevicesError")
     return one_document(folder, case, factories.on_h200(1, state=state))
 
 
@@ -307,7 +320,7 @@ def one_of_seven(folder: Path) -> Said:
     said = "The node has 8 amd devices in mi300x, 7 amd devices in the driver."
     program = factories.document()["program"] | {"name": "topology"}
     own = factories.document(series=[], program=program, differences=[said], lost=[said])
-    case = made.good("node_topology") | made.missed("differences", "count", tags=["E13"])
+    case = good_case("node_topology") | missed("differences", unit="count", tags=["E13"])
     return one_document(folder, case, own)
 
 
@@ -315,7 +328,7 @@ def other_kind(folder: Path, **device: Any) -> Said:
     """Devices of another kind, or divided, in the partition h200:x2."""
     own = factories.on_h200(2)
     devices = [one | device for one in own["devices"]]
-    case = {"system": "h200", "partition": "x2", "environ": "cuda"} | made.missed()
+    case = {"system": "h200", "partition": "x2", "environ": "cuda"} | missed()
     return one_document(folder, case, own | {"devices": devices})
 
 
@@ -324,12 +337,12 @@ def divided(folder: Path) -> Said:
     states = [factories.device_state(0, compute_partition="MIG")]
     own = factories.on_h200(1, state=factories.state(states, states))
     case = {"system": "h200", "partition": "x2", "environ": "cuda"}
-    return one_document(folder, case | made.failed("sanity", "1", "OtherDevicesError"), own)
+    return one_document(folder, case | failed("sanity", "1", "OtherDevicesError"), own)
 
 
 def over_nodes(folder: Path, *sessions: Mapping[str, Any]) -> Said:
     """Judge nodes by sessions, each with the case and the document of every node."""
-    found = made.over_nodes(folder, *sessions)
+    found = verdicts_of_sessions(folder, *sessions)
     total = evidence.session_verdict("run-0", found.values())
     worst = total.nodes[0].status
     first = [(worst, sentence) for sentence in software_first(total.nodes)]
@@ -349,14 +362,18 @@ def half_width(folder: Path) -> Said:
             percent, result = (50.0, "fail") if node == 1 else (99.0, "pass")
             values = {"other:gpu:engine_alike": [percent, 100.0, -0.05, None, "%", result]}
             here = {"system": "other", "partition": "gpu", "perfvalues": values}
-            case = made.good("p2p_engine", f"node{node}") | (made.missed() if node == 1 else {})
-            cases.append((case | here, factories.on_h200(2, versions=made.versions())))
-        results = made.write(folder / str(number), cases, start=factories.SESSION_START + number)
+            case = good_case("p2p_engine", f"node{node}") | (missed() if node == 1 else {})
+            cases.append((case | here, factories.on_h200(2, versions=versions())))
+        results = (
+            SessionBuilder(folder / str(number), start=factories.SESSION_START + number)
+            .each(cases)
+            .write()
+        )
         for file in results.rglob("result.json"):
             one = metric_records.MetricRecord(series=(0,), reduce="peers")
             metric_records.write(file.parent, load_document(file), {"engine_alike": one})
         sessions.append(results)
-    found = made.judge(*sessions)
+    found = judge(*sessions)
     told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]
     drained = [one.node for one in found.values() if one.drain is not None and one.drain.live]
     return Said(found["node1"].label, told, drained=drained)
@@ -371,8 +388,8 @@ def many(folder: Path, changes: Mapping[str, Mapping[str, Any]], count: int) -> 
         versions = {"runtime": "13.0", "driver": "580.159.04"}
         own = factories.on_h200(1, versions=versions) | changes.get(node, {})
         own["host"] = own["host"] | {"scheduler_node": node}
-        cases.append((made.good(node=node) | made.kept_on_gpus(), own))
-    found = made.judge(made.write(folder, cases))
+        cases.append((good_case(node=node) | kept_on_gpus(), own))
+    found = SessionBuilder(folder).each(cases).verdicts()
     total = evidence.session_verdict("run-0", found.values())
     worst = next((one.status for one in found.values() if one.status != "PASS"), "PASS")
     told = [(one.status, reason.sentence) for one in found.values() for reason in one.reasons]
@@ -395,12 +412,11 @@ def falling(folder: Path) -> Said:
     for week in range(8):
         samples = [value * 0.99**week for value in factories.SAMPLES]
         case, own = (
-            made.good() | made.kept_on_gpus(),
+            good_case() | kept_on_gpus(),
             factories.on_h200(1, series=[factories.series(samples)]),
         )
-        results = made.write(folder / str(week), [(case, own)],
-                             start=factories.SESSION_START)  # fmt: skip
-    (found,) = made.judge(results).values()
+        results = SessionBuilder(folder / str(week)).add(case, own).write()
+    (found,) = judge(results).values()
     return said(found, results)
 
 
@@ -413,4 +429,4 @@ def other_library(folder: Path) -> Said:
     lock = folder / "output/software/local.cuda.spack.lock"
     lock.parent.mkdir(parents=True)
     lock.write_text(locks.text())
-    return one_document(folder, made.kept_on_gpus(), own)
+    return one_document(folder, kept_on_gpus(), own)

@@ -29,7 +29,6 @@ import locks
 import loopback_texts as loopbacks
 import nccl_texts
 import topology_texts as topologies
-import verdict_sessions
 from fabricheck.beside import launches, table
 from fabricheck.beside.outputs import PlacedValues, nvidia, transferbench
 from fabricheck.beside.outputs import rocm_bandwidth_test as rbt
@@ -63,6 +62,7 @@ from fabricheck.tools.runner import Output, text_of
 from fabricheck.tools.topology import host, inventory
 from fabricheck.tools.topology import texts as topology_files
 from proof.fuzzing.judging import Reader, Text, leaves, plain_json, plain_yaml
+from session_builder import good_case, missed
 
 OUTPUTS = ROOT / "tests" / "outputs"
 H200 = OUTPUTS / "h200"
@@ -520,7 +520,7 @@ def _reports() -> Reader:
         H200 / "reports-x2" / "node-5-independent.json",
     ]
     texts = [_recorded(file, read) for file in recorded]
-    cases = [verdict_sessions.good(), verdict_sessions.good("p2p") | verdict_sessions.missed()]
+    cases = [good_case(), good_case("p2p") | missed()]
     with tempfile.TemporaryDirectory() as folder:
         built = factories.session(Path(folder), cases).read_text()
     return Reader("ReFrame's run reports", [Text("built", built, read), *texts], "run-0.json",
@@ -798,7 +798,7 @@ def _others() -> Iterator[Reader]:
 def _archive() -> str:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / "first-hour"
-        factories.session(top / archive.RESULTS, [verdict_sessions.good()])
+        factories.session(top / archive.RESULTS, [good_case()])
         factories.write(top / archive.RESULTS / "output" / "result.json")
         archive.pack(top, Path(folder) / "made.tar.gz", archive.OF_FIRST_HOUR, top.name)
         return (Path(folder) / "made.tar.gz").read_bytes().decode("latin-1")

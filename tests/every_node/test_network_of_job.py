@@ -13,13 +13,13 @@ from pathlib import Path
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import contents, nodes, page
 from fabricheck.results import reading
 from fabricheck.run.every_node import driver
 from fabricheck.schedulers import slurm
 from fabricheck.schedulers.row import Node
+from session_builder import SessionBuilder, good_case
 
 NODES = ("node1", "node2", "node3")
 NOTHING = "Nothing to run: no test case was selected; system local has 7"
@@ -51,8 +51,8 @@ def job(command, tmp_path, monkeypatch):
     for node in NODES:
         document = factories.simulated_document()
         document["host"] |= {"hostname": node, "scheduler_node": node}
-        case = made.good(node=node) | {"system": "local", "partition": "sim"}
-        made.write(tmp_path / "sessions" / node, [(case, document)])
+        case = good_case(node=node) | {"system": "local", "partition": "sim"}
+        SessionBuilder(tmp_path / "sessions" / node).add(case, document).write()
     scripts = {
         "reframe": REFRAME.format(nothing=NOTHING, sessions=shlex.quote(f"{tmp_path}/sessions")),
         "srun": SRUN,

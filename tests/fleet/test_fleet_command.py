@@ -11,12 +11,12 @@ import polars as pl
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.cli import app
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from fleet import drawn_fleets
 from fleet.drawn_fleets import Fault
+from session_builder import SessionBuilder, good_case, missed, of_mi250x
 
 CHECKS = ("stream_local", "p2p_kernel", "mpi_collectives")
 NODES = 300
@@ -241,9 +241,9 @@ def test_of_sessions_a_node_that_stands_out_has_the_diagnosis_of_its_verdict(tmp
     model = {"name": "mi250x", "digest": "0" * 64, "overlay": None}
     for number in range(6):
         folder, slow = tmp_path / "nodes" / f"node{number}", number == 4
-        document = made.of_mi250x(slow=3 if slow else None, node=model)
-        case = made.good(node=f"node{number}") | (made.missed("copy_worst") if slow else {})
-        made.write(folder, [(case, document)])
+        document = of_mi250x(slow=3 if slow else None, node=model)
+        case = good_case(node=f"node{number}") | (missed("copy_worst") if slow else {})
+        SessionBuilder(folder).add(case, document).write()
         place = factories.case_folder(folder, case["unique_name"], "stage" if slow else "output")
         one = MetricRecord(series=tuple(range(8)), reduce="worst")
         metric_records.write(place, document, {"copy_worst": one})

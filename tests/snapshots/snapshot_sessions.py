@@ -17,7 +17,7 @@ import yaml
 import distributed_sessions
 import factories
 import repeated_sessions
-import verdict_sessions as judged
+from session_builder import SessionBuilder, ended, failed, good_case, missed
 
 TESTS = Path(__file__).resolve().parents[1]
 H200 = TESTS / "outputs" / "h200"
@@ -81,25 +81,25 @@ def failures() -> None:
     """A session on three nodes in which checks fail in each way, and one is right when repeated."""
     noisy = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
     wrong = factories.series(verification=factories.mismatched())
-    sanity = judged.failed("sanity", "the program says so")
-    ended = [
-        ("stream_local", judged.missed(), factories.document()),
-        ("stream_scan", sanity, judged.ended("wrong-data", 5, "a word differs", series=[wrong])),
-        ("p2p_engine", sanity, judged.ended("device-error", 9, "device 3: ECC error", series=[])),
-        ("p2p_kernel", sanity, judged.ended("too-noisy", 7, "30 % wide", series=[noisy])),
-        ("memcpy_near", sanity, judged.ended("time-limit", 6, "120 s were over")),
-        ("memcpy_numa", sanity, judged.ended("setting", 8, "NUMA balancing is on", series=[])),
-        ("p2p_scan", judged.failed("setup", "no program", "SetupError"), None),
+    sanity = failed("sanity", "the program says so")
+    outcomes = [
+        ("stream_local", missed(), factories.document()),
+        ("stream_scan", sanity, ended("wrong-data", 5, "a word differs", series=[wrong])),
+        ("p2p_engine", sanity, ended("device-error", 9, "device 3: ECC error", series=[])),
+        ("p2p_kernel", sanity, ended("too-noisy", 7, "30 % wide", series=[noisy])),
+        ("memcpy_near", sanity, ended("time-limit", 6, "120 s were over")),
+        ("memcpy_numa", sanity, ended("setting", 8, "NUMA balancing is on", series=[])),
+        ("p2p_scan", failed("setup", "no program", "SetupError"), None),
         ("managed_migration", {"result": "skip"}, None),
     ]
     cases = [
-        (judged.good(name, "node2" if "p2p" in name else "node1") | changes, content)
-        for name, changes, content in ended
+        (good_case(name, "node2" if "p2p" in name else "node1") | changes, content)
+        for name, changes, content in outcomes
     ]
-    again = judged.good(node="node3")
+    again = good_case(node="node3")
     cases.append((again, factories.document()))
-    earlier = judged.good("stream_local", "node3") | judged.missed()
-    judged.write(RESULTS, cases, earlier=[earlier], command="reframe -r -t full")
+    earlier = good_case("stream_local", "node3") | missed()
+    SessionBuilder(RESULTS, earlier=[earlier], command="reframe -r -t full").each(cases).write()
 
 
 def older() -> None:

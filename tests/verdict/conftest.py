@@ -3,14 +3,14 @@
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.references.published import PREFIX_VARIABLE
+from session_builder import PARTITION
 
 
 @pytest.fixture(autouse=True)
 def references(tmp_path_factory, monkeypatch):
     """A folder of references that has a record of the partition, and nothing else."""
     folder = tmp_path_factory.mktemp("references")
-    factories.calibration(folder, made.WHERE)
+    factories.calibration(folder, PARTITION)
     monkeypatch.setenv(PREFIX_VARIABLE, str(folder))
     return folder

@@ -6,7 +6,6 @@ from types import SimpleNamespace
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.core import checkout
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.verdict.rules import RULES
@@ -14,6 +13,7 @@ from fabricheck.references import shipped
 from fabricheck.results.metric_records import MetricRecord, write
 from fabricheck.rfm import deviations, reframe_internals
 from fabricheck.site.deviations import DeviationName
+from session_builder import PARTITION, SessionBuilder, good_case, judge, rules
 
 CHECKS = {"stream_local": "E1 smoke full", "p2p_engine": "E7 smoke full", "p2p_scan": "E7 full"}
 
@@ -31,10 +31,10 @@ RECORDED = {
 
 def judged(tmp_path, *names, command="reframe -r --mode=smoke", **record):
     """Judge a session of some checks with what it recorded besides its checks."""
-    cases = [(made.good(name), factories.document()) for name in names]
-    results = made.write(tmp_path, cases, command=command)
-    factories.recorded_checks(results / "output", made.WHERE, **record, **CHECKS)
-    return made.judge(results)["node1"]
+    cases = [(good_case(name), factories.document()) for name in names]
+    results = SessionBuilder(tmp_path, command=command).each(cases).write()
+    factories.recorded_checks(results / "output", PARTITION, **record, **CHECKS)
+    return judge(results)["node1"]
 
 
 def test_a_session_as_its_commit_states_it_has_none(tmp_path):
@@ -45,7 +45,7 @@ def test_a_session_as_its_commit_states_it_has_none(tmp_path):
 def test_what_a_session_recorded_accepts_no_node(tmp_path, name):
     facts, words = RECORDED[name]
     found = judged(tmp_path, "stream_local", "p2p_engine", deviations={name: facts})
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {name})
+    assert (found.status, rules(found)) == ("INCOMPLETE", {name})
     assert words in found.reasons[0].sentence
 
 
@@ -59,12 +59,11 @@ def test_what_the_site_accepts_by_name_is_a_caveat(tmp_path, name):
 
 
 def test_it_stands_under_a_failure_too(tmp_path):
-    cases = [(made.good("stream_local") | made.missed(), factories.document())]
-    results = made.write(tmp_path, cases, command="reframe -r -n stream_local")
+    results = SessionBuilder(tmp_path, command="reframe -r -n stream_local").missed().write()
     facts = {"other-references": ["/their/refs", "p2p.yaml"]}
-    factories.recorded_checks(results / "output", made.WHERE, facts, **CHECKS)
-    found = made.judge(results)["node1"]
-    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference", "other-references"})
+    factories.recorded_checks(results / "output", PARTITION, facts, **CHECKS)
+    found = judge(results)["node1"]
+    assert (found.status, rules(found)) == ("PERF-FAIL", {"reference", "other-references"})
 
 
 @pytest.mark.parametrize(
@@ -81,7 +80,7 @@ def test_checks_that_options_left_out(tmp_path, options, ran, left_out):
     if left_out is None:
         assert found.status == "PASS"
         return
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"left-out-checks"})
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"left-out-checks"})
     assert found.reasons[0].sentence.endswith(f" left out {left_out}")
     accepted = judged(
         tmp_path / "accepted", *ran, command=f"reframe -r {options}", accepts=["left-out-checks"]
@@ -95,15 +94,15 @@ def test_a_check_that_was_run_again_beside_its_set_leaves_nothing_out(tmp_path):
         ("again", "reframe -r -n p2p_engine", ("p2p_engine",)),
     ):
         judged(tmp_path / name, *ran, command=line)
-    assert made.judge(tmp_path / "set", tmp_path / "again")["node1"].status == "PASS"
-    assert made.judge(tmp_path / "again")["node1"].status == "INCOMPLETE"
+    assert judge(tmp_path / "set", tmp_path / "again")["node1"].status == "PASS"
+    assert judge(tmp_path / "again")["node1"].status == "INCOMPLETE"
 
 
 def test_a_check_of_a_set_that_no_session_ran_is_missing_beside_others(tmp_path):
     judged(tmp_path / "set", "stream_local")
     judged(tmp_path / "again", "stream_local", command="reframe -r -n stream_local")
-    found = made.judge(tmp_path / "set", tmp_path / "again")["node1"]
-    assert (made.rules(found), found.checks.missing) == ({"missing"}, ["p2p_engine"])
+    found = judge(tmp_path / "set", tmp_path / "again")["node1"]
+    assert (rules(found), found.checks.missing) == ({"missing"}, ["p2p_engine"])
 
 
 @pytest.mark.parametrize(
@@ -117,19 +116,19 @@ def test_a_check_of_a_set_that_no_session_ran_is_missing_beside_others(tmp_path)
     ],
 )
 def test_a_limit_that_a_link_at_half_its_width_reaches(tmp_path, lower, upper, unit, rule, wide):
-    values = {f"{made.WHERE}:copy_worst": made.judged(10.0, 10.0, lower, upper, unit)}
-    case, document = made.good(perfvalues=values), factories.document()
-    results = made.write(tmp_path, [(case, document)])
+    values = {f"{PARTITION}:copy_worst": factories.judged(10.0, 10.0, lower, upper, unit)}
+    case, document = good_case(perfvalues=values), factories.document()
+    results = SessionBuilder(tmp_path).add(case, document).write()
     folder = factories.case_folder(results, case["unique_name"])
     write(folder, document, {"copy_worst": MetricRecord(series=(), reduce="worst", rule=rule)})
-    found = made.judge(results)["node1"]
-    assert made.rules(found) == ({"wide-limits"} if wide else set())
+    found = judge(results)["node1"]
+    assert rules(found) == ({"wide-limits"} if wide else set())
 
 
 def test_the_rule_by_which_a_site_accepts_it_is_on_the_screen(command, results_folder):
-    made.write(results_folder, [(made.good(), factories.document())])
+    SessionBuilder(results_folder).passed().write()
     facts = {"without-mpi": ["FABRICHECK_MPI=OFF"]}
-    factories.recorded_checks(results_folder / "output", made.WHERE, facts, **CHECKS)
+    factories.recorded_checks(results_folder / "output", PARTITION, facts, **CHECKS)
     done = command("verdict", code=13)
     assert "  INCOMPLETE (without-mpi): FABRICHECK_MPI=OFF left out checks of" in done.output
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.cli import diagnose
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
+from session_builder import SessionBuilder, good_case, missed, of_mi250x
 
 
 @pytest.fixture
@@ -23,9 +23,9 @@ def session(tmp_path):
 
 def write(folder, overlay):
     node = {"name": "mi250x", "digest": "0" * 64, "overlay": overlay}
-    document = made.of_mi250x(slow=3, node=node)
-    case = made.good() | made.missed("copy_worst")
-    results = made.write(folder, [(case, document)])
+    document = of_mi250x(slow=3, node=node)
+    case = good_case() | missed("copy_worst")
+    results = SessionBuilder(folder).add(case, document).write()
     stage = factories.case_folder(results, case["unique_name"], "stage")
     one = MetricRecord(series=tuple(range(8)), reduce="worst")
     metric_records.write(stage, document, {"copy_worst": one})
@@ -66,7 +66,7 @@ def test_json_has_all_of_it(command, session):
 
 
 def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(command, tmp_path):
-    results = made.write(tmp_path, [(made.good(), factories.document())])
+    results = SessionBuilder(tmp_path).passed().write()
     assert (
         "No limit was missed: there is nothing to explain." in command("diagnose", results).output
     )
@@ -75,8 +75,7 @@ def test_of_a_node_that_missed_nothing_there_is_nothing_to_explain(command, tmp_
 def test_of_a_node_without_a_pass_the_reason_is_there_although_no_limit_was_missed(
     command, tmp_path
 ):
-    case = made.good() | made.failed("setup", "there is no such overlay")
-    results = made.write(tmp_path, [(case, None)])
+    results = SessionBuilder(tmp_path).failed("setup", "there is no such overlay").write()
     output = " ".join(command("diagnose", results).output.split())
     assert "No limit was missed, so no part can be named." in output
     assert "there is no such overlay" in output

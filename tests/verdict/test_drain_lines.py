@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-import verdict_sessions as made
+from session_builder import SessionBuilder, of_many, slow_node, sound_node, verdicts_of_sessions
 
 PAGE = Path(__file__).parents[2] / "docs" / "result.md"
 
@@ -25,10 +25,10 @@ EVIL = '"; touch injected; $(touch injected) `touch injected` #'
 @pytest.fixture
 def sessions(tmp_path):
     """Two sessions: node1 missed its limit in both, alone; node2 once."""
-    bad = made.slow()
-    first, second = made.of_many(bad), made.of_many(bad) | {"node2": bad}
+    bad = slow_node()
+    first, second = of_many(bad), of_many(bad) | {"node2": bad}
     del first["node2"]
-    made.over_nodes(tmp_path, first, second)
+    verdicts_of_sessions(tmp_path, first, second)
     return [str(tmp_path / "0"), str(tmp_path / "1")]
 
 
@@ -58,7 +58,7 @@ def test_commands_are_lists_of_arguments(command, sessions):
 
 
 def test_no_node_to_drain_prints_nothing(command, tmp_path):
-    results = made.write(tmp_path, [(made.good(), made.sound()[1])])
+    results = SessionBuilder(tmp_path).passed(document=sound_node()[1]).write()
     result = command("verdict", results, "--drain-lines")
     assert (result.exit_code, result.stdout) == (0, "")
     result = command("verdict", results, "--drain-lines", json=True)

@@ -3,9 +3,17 @@
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.report import contents
 from fabricheck.results import reading
+from session_builder import (
+    PARTITION,
+    SessionBuilder,
+    good_case,
+    judge,
+    kept_on_gpus,
+    missed,
+    rules,
+)
 
 MEMORY, HOST_LINKS, PAIRS = "memory of its GPUs", "their host links", "the pairs of GPUs"
 
@@ -17,8 +25,8 @@ def gpus(number=2, **changes):
 
 def session(folder, *cases, number=2):
     """Judge a node with GPUs by its cases."""
-    every = [(made.good(f"check_{place}") | case, gpus(number)) for place, case in enumerate(cases)]
-    (found,) = made.judge(made.write(folder, every)).values()
+    every = [(good_case(f"check_{place}") | case, gpus(number)) for place, case in enumerate(cases)]
+    found = SessionBuilder(folder).each(every).verdict()
     return found
 
 
@@ -33,11 +41,11 @@ def session(folder, *cases, number=2):
     ],
 )
 def test_a_part_of_the_gpus_that_nothing_judged_is_named(tmp_path, experiments, lacking):
-    found = session(tmp_path, made.kept_on_gpus(*experiments))
+    found = session(tmp_path, kept_on_gpus(*experiments))
     if not lacking:
         assert (found.status, found.accepted, found.gpus) == ("PASS", True, "measured")
         return
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"nothing-judged"})
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"nothing-judged"})
     assert not found.accepted
     sentence = found.reasons[0].sentence
     named = [part for part in (MEMORY, HOST_LINKS, PAIRS) if part in sentence]
@@ -45,30 +53,33 @@ def test_a_part_of_the_gpus_that_nothing_judged_is_named(tmp_path, experiments, 
 
 
 def test_a_value_without_a_limit_judges_nothing(tmp_path):
-    values = {f"{made.WHERE}:copy_worst": made.judged(10.0, 0, None, None)}
-    found = session(tmp_path, made.kept_on_gpus() | {"perfvalues": values})
-    assert made.rules(found) == {"nothing-judged"}
+    values = {f"{PARTITION}:copy_worst": factories.judged(10.0, 0, None, None)}
+    found = session(tmp_path, kept_on_gpus() | {"perfvalues": values})
+    assert rules(found) == {"nothing-judged"}
 
 
 def test_one_device_has_no_pairs(tmp_path):
-    assert session(tmp_path, made.kept_on_gpus("E1", "E2"), number=1).accepted
+    assert session(tmp_path, kept_on_gpus("E1", "E2"), number=1).accepted
 
 
 def test_pairs_whose_checks_skip_themselves_are_none(tmp_path):
-    skipped = made.kept_on_gpus("E7") | {"result": "skip"}
-    assert session(tmp_path, made.kept_on_gpus("E1", "E2"), skipped).accepted
+    skipped = kept_on_gpus("E7") | {"result": "skip"}
+    assert session(tmp_path, kept_on_gpus("E1", "E2"), skipped).accepted
 
 
 def test_a_set_that_lacks_them_by_definition_needs_none(tmp_path):
-    case = made.good("network_bandwidth") | made.kept_on_gpus("E17")
-    results = made.write(tmp_path, [(case, gpus())], command="reframe -r --mode=network")
-    factories.recorded_checks(results / "output", made.WHERE, network_bandwidth="E17 network")
-    assert made.judge(results)["node1"].status == "PASS"
+    results = (
+        SessionBuilder(tmp_path, command="reframe -r --mode=network")
+        .check("network_bandwidth", document=gpus(), **kept_on_gpus("E17"))
+        .write()
+    )
+    factories.recorded_checks(results / "output", PARTITION, network_bandwidth="E17 network")
+    assert judge(results)["node1"].status == "PASS"
 
 
 def test_a_failed_node_has_the_reasons_of_its_failure_alone(tmp_path):
-    found = session(tmp_path, made.missed())
-    assert made.rules(found) == {"reference"}
+    found = session(tmp_path, missed())
+    assert rules(found) == {"reference"}
 
 
 ALLOCATED = {"environment": {"SLURM_GPUS_PER_NODE": "h100:8"}}
@@ -85,8 +96,8 @@ SHOWN = {"state": factories.state() | {"before": factories.snapshot(
     ],
 )
 def test_gpus_that_should_be_there_and_were_not_measured(tmp_path, changes, said):
-    found = made.only(tmp_path, made.good(), factories.document(**changes))
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"nothing-judged"})
+    found = SessionBuilder(tmp_path).check(document=factories.document(**changes)).verdict()
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"nothing-judged"})
     assert (found.gpus, found.accepted) == ("not-measured", False)
     sentence = found.reasons[0].sentence
     assert sentence.startswith("No GPU of node node1 was measured, but ") and said in sentence
@@ -95,19 +106,16 @@ def test_gpus_that_should_be_there_and_were_not_measured(tmp_path, changes, said
 @pytest.mark.parametrize("granted", ["0", "", "none"])
 def test_a_host_without_gpus_passes_and_is_not_accepted(tmp_path, granted):
     document = factories.document(environment={"SLURM_GPUS_ON_NODE": granted})
-    found = made.only(tmp_path, made.good(), document)
+    found = SessionBuilder(tmp_path).passed(document=document).verdict()
     assert (found.status, found.gpus, found.accepted) == ("PASS", "none", False)
     assert "No GPU was measured, so a PASS accepts no node." in found.caveats
 
 
 def test_a_demonstration_says_first_that_it_accepts_nothing(command, results_folder):
     """The memory of this machine and a simulated node, as `make run` measures without GPUs."""
-    cases = [
-        (made.good("stream_local", None, system="local", partition="sim-mi250x"),
-         factories.simulated_document()),
-        (made.good("stream_host", None, system="local", partition="host"), factories.document()),
-    ]  # fmt: skip
-    made.write(results_folder, cases)
+    SessionBuilder(results_folder).passed(
+        node=None, document=factories.simulated_document(), system="local", partition="sim-mi250x"
+    ).passed("stream_host", None, system="local", partition="host").write()
     for line in ("summary", "verdict"):
         done = command(line)
         lines = done.output.splitlines()
@@ -123,15 +131,15 @@ def test_a_demonstration_says_first_that_it_accepts_nothing(command, results_fol
     ("document", "badge"), [(factories.document(), "demonstration"), (gpus(), "pass")]
 )
 def test_the_badge_is_green_only_where_a_node_is_accepted(results_folder, document, badge):
-    made.write(results_folder, [(made.good() | made.kept_on_gpus(), document)])
+    SessionBuilder(results_folder).check(document=document, **kept_on_gpus()).write()
     assert contents.page_contents(reading.read()).badge == badge
 
 
 def test_a_machine_stands_above_a_simulated_node_that_failed(command, results_folder):
     model = {"system": "a", "partition": "model"}
-    slow = made.good("slow", None, **model) | made.missed()
-    cases = [(slow, factories.simulated_document()), (made.good() | made.kept_on_gpus(), gpus())]
-    made.write(results_folder, cases)
+    SessionBuilder(results_folder).missed(
+        check="slow", node=None, document=factories.simulated_document(), **model
+    ).check(document=gpus(), **kept_on_gpus()).write()
     for line in ("summary", "verdict"):
         text = command(line, code=None).output
         assert text.index(" measured") < text.index(" simulated"), text
@@ -140,7 +148,7 @@ def test_a_machine_stands_above_a_simulated_node_that_failed(command, results_fo
 
 
 def test_one_node_with_gpus_is_no_demonstration(command, results_folder):
-    made.write(results_folder, [(made.good() | made.kept_on_gpus(), gpus())])
+    SessionBuilder(results_folder).check(document=gpus(), **kept_on_gpus()).write()
     done = command("summary")
     assert done.output.startswith("Summary of ")
     assert "Accept node1: nothing failed." in done.output

@@ -3,7 +3,7 @@
 import pytest
 
 import factories
-import verdict_sessions as made
+from session_builder import SessionBuilder, failed, good_case, rules
 
 NETIR = "NVRM: Xid (PCI:0000:41:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)"
 
@@ -17,7 +17,7 @@ def aborted(text, row, kind="unclear"):
         finished=None,
         outcome={"exit_code": None, "status": "running", "message": None},
     )
-    return made.good() | made.failed("sanity", "ended", job_exitcode=134), document
+    return good_case() | failed("sanity", "ended", job_exitcode=134), document
 
 
 @pytest.mark.parametrize(
@@ -32,11 +32,11 @@ def aborted(text, row, kind="unclear"):
 )
 def test_only_a_line_on_hardware_drains_a_node(tmp_path, row, kind, status, live):
     case, document = aborted("NVRM: Xid", row, kind)
-    found = made.judge(made.write(tmp_path, [(case, document)]))["node1"]
+    found = SessionBuilder(tmp_path).add(case, document).verdicts()["node1"]
     assert found.status == status
     assert (found.drain.live if found.drain is not None else None) == live
     rule = "device-error" if kind == "hardware" else "log-line"
-    assert rule in made.rules(found)
+    assert rule in rules(found)
 
 
 def test_an_uncorrected_counter_stays_evidence_beside_a_contained_error(tmp_path):
@@ -44,8 +44,12 @@ def test_an_uncorrected_counter_stays_evidence_beside_a_contained_error(tmp_path
     errors = {"memory_errors": {"corrected": 0, "uncorrected": 1}}
     first = [factories.device_state(0), factories.device_state(1)]
     last = [factories.device_state(0, **errors), factories.device_state(1)]
-    found = made.only(tmp_path, case, document | {"state": factories.state(first, last)})
-    assert (found.status, made.rules(found)) == ("HW-FAIL", {"memory-errors", "log-line", "ended"})
+    found = (
+        SessionBuilder(tmp_path)
+        .add(case, document | {"state": factories.state(first, last)})
+        .verdict()
+    )
+    assert (found.status, rules(found)) == ("HW-FAIL", {"memory-errors", "log-line", "ended"})
 
 
 def test_a_line_of_unknown_meaning_is_quoted_in_verdict_results_and_page(
@@ -53,7 +57,9 @@ def test_a_line_of_unknown_meaning_is_quoted_in_verdict_results_and_page(
 ):
     results = tmp_path / "results"
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
-    made.write(results, [aborted("amdgpu 0000:41:00.0: <b>new words</b>", "none-of-today")])
+    SessionBuilder(results).each(
+        [aborted("amdgpu 0000:41:00.0: <b>new words</b>", "none-of-today")]
+    ).write()
     # Status 4: the document is that of an unfinished run.
     command("report", "--output", tmp_path / "page", code=4)
     page = tmp_path / "page" / "index.html"
@@ -69,6 +75,6 @@ def test_a_line_of_unknown_meaning_is_quoted_in_verdict_results_and_page(
 
 
 def test_the_action_of_the_vendor_stands_where_the_line_is_told(tmp_path):
-    found = made.only(tmp_path, *aborted(NETIR, "xid-149-150-fatal"))
+    found = SessionBuilder(tmp_path).add(*aborted(NETIR, "xid-149-150-fatal")).verdict()
     (told,) = [reason.sentence for reason in found.reasons if reason.rule == "log-line"]
     assert told.endswith(f'(NVIDIA\'s action: reset the device): "{NETIR}".')

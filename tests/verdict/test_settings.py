@@ -16,13 +16,21 @@ import pytest
 
 import factories
 import inventories
-import verdict_sessions as made
 from fabricheck.judge.verdict.caveats import result_caveats
 from fabricheck.node import load as load_node
 from fabricheck.node.system import platform_json
 from fabricheck.results import document, settings
 from fabricheck.site import partitions
 from fabricheck.tools.topology.recording import record
+from session_builder import (
+    PARTITION,
+    SessionBuilder,
+    ended,
+    failed,
+    judge,
+    kept_on_gpus,
+    rules,
+)
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = ("--batch-time", "0.0001", "--warm-up", "0", "--series-time", "0", "--noise-limit", "10")
@@ -121,16 +129,18 @@ def measured(name: str, value: str, of_series, runtime: str):
     )  # fmt: skip
 
 
-def judged(command, folder: Path, found, changes: dict | None = None, where: str = made.WHERE):
+def judged(command, folder: Path, found, changes: dict | None = None, where: str = PARTITION):
     """Judge a node by one document; of a check that failed as `changes` says."""
     code = found["outcome"]["exit_code"]
     system, partition = where.split(":")
     placed = {"system": system, "partition": partition, "perfvalues": {}}
-    case = made.good(**placed) | (changes or made.failed("sanity", job_exitcode=code))
     began = datetime.fromisoformat(found["started"]).timestamp() - 1
-    results = made.write(folder / "judged", [(case, found)],
-                         command="reframe -n stream_local", start=began)  # fmt: skip
-    (verdict,) = made.judge(results).values()
+    results = (
+        SessionBuilder(folder / "judged", command="reframe -n stream_local", start=began)
+        .check(document=found, **placed, **changes or failed("sanity", job_exitcode=code))
+        .write()
+    )
+    (verdict,) = judge(results).values()
     told = command("verdict", results, "--output", folder / "verdict", code=None)
     return verdict, told.stdout
 
@@ -138,7 +148,7 @@ def judged(command, folder: Path, found, changes: dict | None = None, where: str
 def incomplete_by_setting(command, folder: Path, found, *words: str, **more) -> None:
     """Assert what has to be made of a run that a setting prevents."""
     verdict, told = judged(command, folder, found, **more)
-    assert (verdict.status, made.rules(verdict)) == ("INCOMPLETE", {"setting"})
+    assert (verdict.status, rules(verdict)) == ("INCOMPLETE", {"setting"})
     for word in words:
         assert word in verdict.reasons[0].sentence
     assert "scontrol" not in told and "INCOMPLETE" in told
@@ -159,9 +169,9 @@ def test_what_needs_no_gate_is_measured_where_launches_block(command, tmp_path):
     assert any("HIP_LAUNCH_BLOCKING is 1" in note for note in found["notes"])
     # By hand it is a note; a check that did not ask for it fails.
     (said,) = settings.disturbing(found, {}, [])
-    failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
+    failing = failed("sanity", said, "SettingError", job_exitcode=0)
     incomplete_by_setting(
-        command, tmp_path, found, "HIP_LAUNCH_BLOCKING is 1 on node", changes=failed
+        command, tmp_path, found, "HIP_LAUNCH_BLOCKING is 1 on node", changes=failing
     )
 
 
@@ -196,7 +206,7 @@ def test_numa_balancing_is_told_beside_a_pass(tmp_path):
     for value, said in ((1, 1), (0, 0)):
         found = factories.document()
         found["host"] |= {"numa_balancing": value}
-        verdict = made.only(tmp_path / str(value), made.good(), found)
+        verdict = SessionBuilder(tmp_path / str(value)).passed(document=found).verdict()
         assert verdict.status == "PASS"
         told = [one for one in verdict.caveats if one.startswith("Node node1 has NUMA balanc")]
         assert len(told) == said
@@ -225,8 +235,11 @@ def test_numa_balancing_that_the_site_makes_a_note_is_a_caveat(tmp_path):
     assert (found["outcome"]["status"], found["differences"]) == ("good", [])
     assert "has NUMA balancing on" in found["notes"][-1]
     times = {name: factories.document()[name] for name in ("started", "finished")}
-    topology = made.good("node_topology") | made.kept_on_gpus()
-    verdict = made.only(tmp_path / "verdict", topology, found | times)
+    verdict = (
+        SessionBuilder(tmp_path / "verdict")
+        .check("node_topology", document=found | times, **kept_on_gpus())
+        .verdict()
+    )
     assert verdict.status == "PASS"
     assert any("has NUMA balancing on" in one for one in verdict.caveats)
 
@@ -240,8 +253,8 @@ def test_engines_that_the_environment_switches_off(command, tmp_path, simulated)
     assert said.startswith("HSA_ENABLE_SDMA is 0 on node mi250x (simulated), but the check does")
     assert not list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "0"}, asked)), "it is meant"
     assert list(settings.disturbing(found, {"HSA_ENABLE_SDMA": "1"}, asked)), "somebody undid it"
-    failed = made.failed("sanity", said, "SettingError", job_exitcode=0)
-    incomplete_by_setting(command, tmp_path, found, "HSA_ENABLE_SDMA is 0", changes=failed)
+    failing = failed("sanity", said, "SettingError", job_exitcode=0)
+    incomplete_by_setting(command, tmp_path, found, "HSA_ENABLE_SDMA is 0", changes=failing)
 
 
 @pytest.mark.parametrize(
@@ -295,10 +308,10 @@ def test_devices_that_a_variable_hides(command, tmp_path, simulated):
 def test_fewer_devices_are_hardware_unless_a_setting_hides_them(command, tmp_path):
     hidden = [{"name": "ROCR_VISIBLE_DEVICES", "value": "0", "concerns": "devices"}]
     for told, rule, status in ((hidden, "setting", "INCOMPLETE"), ([], "devices", "HW-FAIL")):
-        one = made.ended("unsupported", 3, "no device 1", devices=[factories.device(0)], series=[])
+        one = ended("unsupported", 3, "no device 1", devices=[factories.device(0)], series=[])
         folder = tmp_path / rule
         verdict, lines = judged(command, folder, one | {"settings": told}, where="h200:x2")
-        assert (verdict.status, made.rules(verdict)) == (status, {rule})
+        assert (verdict.status, rules(verdict)) == (status, {rule})
         assert ("scontrol" in lines) == (status == "HW-FAIL")
     assert (
         "ROCR_VISIBLE_DEVICES is 0 on node node1: unset it so that every process sees all devices"
@@ -323,8 +336,8 @@ def test_a_variable_that_takes_something_away(name, harmful, harmless, of_series
 def test_such_a_variable_proves_nothing_against_the_node(command, tmp_path):
     found = measured("NCCL_P2P_DISABLE", "1", RCCL, "cuda")
     (sentence,) = settings.disturbing(found, {}, [])
-    failed = made.failed("sanity", sentence, "SettingError", job_exitcode=0)
-    incomplete_by_setting(command, tmp_path, found, "NCCL_P2P_DISABLE is 1", changes=failed)
+    failing = failed("sanity", sentence, "SettingError", job_exitcode=0)
+    incomplete_by_setting(command, tmp_path, found, "NCCL_P2P_DISABLE is 1", changes=failing)
 
 
 def test_each_variable_of_the_table_is_tried():
@@ -354,21 +367,21 @@ def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(command, 
         "CUDA_VISIBLE_DEVICES": "0,1", "SLURM_GPUS": "2", "OMP_NUM_THREADS": "2",
     }  # fmt: skip
     slow = factories.document(environment=environment)
-    verdict = made.only(tmp_path / "missed", made.good(**made.missed()), slow)
+    verdict = SessionBuilder(tmp_path / "missed").missed(document=slow).verdict()
     assert verdict.status == "PERF-FAIL"
     assert variables_caveat(verdict) == [
         "Set in the job and by no check or site file, where limits were missed (stream_local): "
         f"NCCL_ALGO=Ring, UCX_RNDV_THRESH=8192\\x1b[31m, AMD_LOG_LEVEL={'4' * 57}..."
         "."
     ]
-    assert not variables_caveat(made.only(tmp_path / "passed", made.good(), slow))
+    assert not variables_caveat(SessionBuilder(tmp_path / "passed").passed(document=slow).verdict())
     told = command("verdict", tmp_path / "missed", code=12).stdout
     assert f"Caveat on node1: {verdict.settings[0]}" in told
 
 
 def test_at_most_eight_variables_are_named(tmp_path):
     slow = factories.document(environment={f"NCCL_X{number}": "1" for number in range(12)})
-    (caveat,) = variables_caveat(made.only(tmp_path, made.good(**made.missed()), slow))
+    (caveat,) = variables_caveat(SessionBuilder(tmp_path).missed(document=slow).verdict())
     assert caveat.endswith("NCCL_X6=1, NCCL_X7=1 and 4 more.")
 
 
@@ -377,13 +390,13 @@ def test_variables_are_not_named_where_the_check_set_them_or_nothing_is_known(
     tmp_path, not_intended
 ):
     slow = factories.document(environment={"NCCL_NVLS_ENABLE": "0"})
-    results = made.write(tmp_path, [(made.good(**made.missed()), slow)])
+    results = SessionBuilder(tmp_path).missed(document=slow).write()
     (file,) = results.rglob("metrics.json")
     content = json.loads(file.read_text()) | {"not_intended": not_intended}
     if not_intended is None:
         del content["not_intended"]
     file.write_text(json.dumps(content))
-    (verdict,) = made.judge(results).values()
+    (verdict,) = judge(results).values()
     assert verdict.status == "PERF-FAIL" and not variables_caveat(verdict)
 
 
@@ -399,10 +412,10 @@ FEWER = "Node node1 has 16 cores (hardware threads), of which a program could us
 
 
 def test_a_run_with_fewer_cores_than_the_node_says_so(tmp_path):
-    verdict = made.only(tmp_path / "fewer", made.good(), with_cores(4))
+    verdict = SessionBuilder(tmp_path / "fewer").passed(document=with_cores(4)).verdict()
     assert verdict.status == "PASS"
     assert [one for one in verdict.settings if one.startswith(FEWER)]
-    all_of_them = made.only(tmp_path / "all", made.good(), with_cores(16))
+    all_of_them = SessionBuilder(tmp_path / "all").passed(document=with_cores(16)).verdict()
     assert not all_of_them.settings
 
 
@@ -413,18 +426,18 @@ def test_fewer_cores_explain_what_the_host_moves_and_nothing_else(tmp_path):
     for series, rule, status in ((pageable, "setting", "INCOMPLETE"),
                                  (factories.series(), "reference", "PERF-FAIL")):  # fmt: skip
         slow = with_cores(4, program=program, series=[series])
-        verdict = made.only(tmp_path / rule, made.good(**made.missed()), slow)
-        assert (verdict.status, made.rules(verdict)) == (status, {rule})
+        verdict = SessionBuilder(tmp_path / rule).missed(document=slow).verdict()
+        assert (verdict.status, rules(verdict)) == (status, {rule})
     for cores in (8, 16):  # half of them are enough
         slow = with_cores(cores, program=program, series=[pageable])
-        verdict = made.only(tmp_path / str(cores), made.good(**made.missed()), slow)
+        verdict = SessionBuilder(tmp_path / str(cores)).missed(document=slow).verdict()
         assert verdict.status == "PERF-FAIL"
 
 
 def test_cores_that_a_partition_states_are_not_missed(tmp_path, monkeypatch):
     stated = {"name": "gpu", "environs": [], "processor": {"num_cpus": 4}}
     monkeypatch.setattr(partitions, "known", lambda where: stated)
-    verdict = made.only(tmp_path, made.good(), with_cores(4))
+    verdict = SessionBuilder(tmp_path).passed(document=with_cores(4)).verdict()
     assert not verdict.settings
 
 

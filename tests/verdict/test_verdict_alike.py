@@ -3,8 +3,8 @@
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.judge.verdict import evidence
+from session_builder import SessionBuilder, good_case, kept_on_gpus
 
 
 def document(node, driver="580.159.04", kernel="Linux 6.1.0", vbios="96.00.A5.00.1A", name=None):
@@ -21,10 +21,10 @@ def document(node, driver="580.159.04", kernel="Linux 6.1.0", vbios="96.00.A5.00
 def verdicts(tmp_path, **by_node):
     """Return the verdicts on nodes by what differs of each, and the verdict on all."""
     cases = [
-        (made.good(node=node) | made.kept_on_gpus(), document(node, **change))
+        (good_case(node=node) | kept_on_gpus(), document(node, **change))
         for node, change in by_node.items()
     ]
-    found = made.judge(made.write(tmp_path, cases))
+    found = SessionBuilder(tmp_path).each(cases).verdicts()
     return found, evidence.session_verdict("run-0", found.values())
 
 
@@ -73,8 +73,8 @@ def test_firmware_of_devices_is_compared_by_its_name(tmp_path):
     odd = document("node2")
     for snapshot in (odd["state"]["before"], odd["state"]["after"]):
         snapshot["devices"][0]["firmware"] = {"inforom": "G520.0282.02.01", "gsp": "580"}
-    cases = [(made.good(node=f"node{number}"), document(f"node{number}")) for number in (1, 3)]
-    found = made.judge(made.write(tmp_path, [*cases, (made.good(node="node2"), odd)]))
+    cases = [(good_case(node=f"node{number}"), document(f"node{number}")) for number in (1, 3)]
+    found = SessionBuilder(tmp_path).each(cases).passed(node="node2", document=odd).verdicts()
     assert evidence.session_verdict("run-0", found.values()).notes == [
         "The nodes differ in firmware inforom: G520.0282.02.01 on node2, G520.0282.02.02 on the "
         "other 2 nodes."

@@ -6,8 +6,8 @@ from datetime import datetime
 import pytest
 
 import factories
-import verdict_sessions as made
 from full_disk import files_of_at_most
+from session_builder import SessionBuilder, failed, good_case, missed
 
 GOOD, USAGE, NOTHING, INVALID, FAILED, OPEN = 0, 2, 3, 4, 12, 13
 
@@ -19,13 +19,11 @@ def results(tmp_path, monkeypatch):
     return folder
 
 
-def case(node, **changes):
-    return made.good(node=node) | changes, factories.document()
-
-
 def test_nodes_that_passed_are_one_line_and_the_others_are_told(command, results):
-    nodes = [case(f"node{number}") for number in range(1, 11)]
-    made.write(results, [*nodes, case("node12", **made.missed())])
+    session = SessionBuilder(results).missed(node="node12")
+    for number in range(1, 11):
+        session.passed(node=f"node{number}")
+    session.write()
     said = command("verdict", "--nodes", "node[1-10,12,14]", code=FAILED).stdout
     assert said.startswith("Verdict on run-0: 1 PERF-FAIL, 1 INCOMPLETE, 10 PASS\n")
     at = f"{datetime.fromtimestamp(factories.SESSION_START):%Y-%m-%d %H:%M:%S}"
@@ -45,15 +43,15 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(command, results
 
 @pytest.mark.parametrize(
     ("changes", "code"),
-    [({}, GOOD), (made.missed(), FAILED), (made.failed("setup"), OPEN)],
+    [({}, GOOD), (missed(), FAILED), (failed("setup"), OPEN)],
 )
 def test_the_word_is_the_exit_code(command, results, changes, code):
-    made.write(results, [case("node1", **changes)])
+    SessionBuilder(results).check(**changes).write()
     assert command("verdict", code=code).stderr == ""
 
 
 def test_an_earlier_verdict_stays_as_it_is(command, results):
-    made.write(results, [case("node1")])
+    SessionBuilder(results).passed().write()
     first = results / "verdicts" / "run-0" / "verdict.json"
     assert command("verdict").stdout.endswith(f"Verdict: {first}\n")
     before = first.read_text()
@@ -76,14 +74,14 @@ def test_an_earlier_verdict_stays_as_it_is(command, results):
 
 
 def test_json_is_the_document_of_all(command, results, tmp_path):
-    made.write(results, [case("node1")])
+    SessionBuilder(results).passed().write()
     said = command("verdict", "run-0", "--output", tmp_path / "there", json=True).stdout
     assert json.loads(said) == json.loads((tmp_path / "there" / "verdict.json").read_text())
     assert json.loads(said)["nodes"][0]["status"] == "PASS"
 
 
 def test_a_simulated_node_says_so_and_is_not_drained(command, results):
-    made.write(results, [(made.good() | made.missed(), factories.simulated_document())])
+    SessionBuilder(results).missed(document=factories.simulated_document()).write()
     said = command("verdict", code=FAILED).stdout
     assert " simulated " in said and "PERF-FAIL, simulated (1): node1" in said
     assert "\n# it is simulated; " in said and ": scontrol update NodeName=node1 " in said
@@ -91,20 +89,22 @@ def test_a_simulated_node_says_so_and_is_not_drained(command, results):
 
 
 def test_what_a_pass_does_not_rest_on_is_told_once(command, results):
-    made.write(results, [case("node1", perfvalues={}), case("node2", perfvalues={})])
+    SessionBuilder(results).passed(perfvalues={}).passed(node="node2", perfvalues={}).write()
     said = command("verdict").stdout
     assert said.count("No metric was recorded, so its speed") == 1
     assert "Caveat on node[1-2]: No metric was recorded" in said
 
 
 def test_text_of_others_is_shown_as_text(command, results):
-    made.write(results, [case("node1", **made.failed("setup", "\x1b[31m[red]no[/red]"))])
+    SessionBuilder(results).failed(
+        "setup", "\x1b[31m[red]no[/red]", document=factories.document()
+    ).write()
     assert "\\x1b[31m[red]no[/red]" in command("verdict", code=OPEN).stdout
 
 
 def test_what_is_asked_for_wrongly_is_one_sentence(command, results, tmp_path):
     assert "no results folder" in command("verdict", code=NOTHING).stderr
-    made.write(results, [case("node1")])
+    SessionBuilder(results).passed().write()
     for arguments, code, words in (
         (["run-7"], NOTHING, "There is no session 'run-7'"),
         (["--nodes", "node[1-"], USAGE, "is not a list of nodes"),
@@ -120,7 +120,7 @@ def test_what_is_asked_for_wrongly_is_one_sentence(command, results, tmp_path):
 
 
 def test_a_full_disk_is_one_sentence_and_leaves_nothing(command, results):
-    made.write(results, [case("node1")])
+    SessionBuilder(results).passed().write()
     with files_of_at_most(100):
         said = command("verdict", code=NOTHING).stderr
     assert "cannot be written" in said and not list((results / "verdicts" / "run-0").iterdir())
@@ -129,8 +129,8 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(command, results):
 def test_nodes_of_which_the_same_holds_are_told_once(command, results):
     cut = {"result": "abort", "fail_phase": "run_wait"}
     cut["fail_reason"] = "aborted due to RunSessionTimeout"
-    cases = [(made.good(name, node) | cut, None) for name in "ab" for node in ("node1", "node2")]
-    made.write(results, cases)
+    cases = [(good_case(name, node) | cut, None) for name in "ab" for node in ("node1", "node2")]
+    SessionBuilder(results).each(cases).write()
     said = command("verdict", code=OPEN).stdout
     (told,) = [line for line in said.splitlines() if line.endswith(": INCOMPLETE")]
     assert told == "node[1-2]: INCOMPLETE"
@@ -140,7 +140,9 @@ def test_nodes_of_which_the_same_holds_are_told_once(command, results):
 
 def test_a_long_reason_is_cut_in_the_terminal_alone(command, results):
     many = "Node node1 has 7 devices. " + "Metric copy has no series. " * 40
-    made.write(results, [case("node1", **made.failed("sanity", many, "OtherDevicesError"))])
+    SessionBuilder(results).failed(
+        "sanity", many, "OtherDevicesError", document=factories.document()
+    ).write()
     said = command("verdict", code=FAILED).stdout
     assert max(map(len, said.splitlines())) < 450
     assert "\nnode1: HW-FAIL\n  HW-FAIL (devices): stream_local: Node node1 has 7" in said

@@ -10,13 +10,15 @@ import jsonschema_rs
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict import draining, evidence, judging, model
 from fabricheck.report import scheduler
 from fabricheck.results import reading
 from full_disk import files_of_at_most
+from session_builder import (
+    SessionBuilder,
+)
 
 SIMULATED = model.SimulatedNode(partition="a:b", node_model=None, overlay=None)
 
@@ -118,9 +120,7 @@ def test_a_verdict_that_was_changed_by_hand_is_replaced(tmp_path, rest):
     "name", ["../../etc/passwd", "verdict", ".hidden", "a b", "n" * 300, "(no node)", "ü"]
 )
 def test_names_of_nodes_are_safe_for_files(tmp_path, name):
-    (plain,) = made.judge(
-        made.write(tmp_path / "r", [(made.good(), factories.document())])
-    ).values()
+    (plain,) = SessionBuilder(tmp_path / "r").passed().verdicts().values()
     odd = plain.model_copy(update={"node": name})
     first, second = model.file_names([odd, plain.model_copy(update={"node": f"{name}!"})])
     assert first != second and "verdict.json" not in (first, second)
@@ -131,8 +131,11 @@ def test_names_of_nodes_are_safe_for_files(tmp_path, name):
 
 def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     bad = "a \"b\" 'c' $(touch x) `d` \\ \x1b[31m\n! ; ü" + "e" * 300
-    slow = made.good() | made.failed("sanity", bad, "OtherDevicesError")
-    (found,) = made.judge(made.write(tmp_path, [(slow, factories.document())])).values()
+    found = (
+        SessionBuilder(tmp_path)
+        .failed("sanity", bad, "OtherDevicesError", document=factories.document())
+        .verdict()
+    )
     live = found.model_copy(update={"drain": model.Drain(live=True, doubts=[])})
     (line,) = scheduler.drain_lines(evidence.session_verdict("x", [live]).nodes)
     words = shlex.split(line)
@@ -181,9 +184,7 @@ def test_host_lists():
 
 
 def two_nodes(tmp_path):
-    cases = [(made.good(), factories.document()),
-             (made.good(node="node2") | made.missed(), factories.document())]  # fmt: skip
-    return made.judge(made.write(tmp_path / "results", cases))
+    return SessionBuilder(tmp_path / "results").passed().missed(node="node2").verdicts()
 
 
 def validate(content):

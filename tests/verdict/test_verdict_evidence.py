@@ -7,7 +7,6 @@ import shlex
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.judge.verdict import draining, evidence, model
 from fabricheck.judge.verdict.evidence import Judged, Run
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES
@@ -15,8 +14,27 @@ from fabricheck.references import calibrated
 from fabricheck.report import scheduler
 from fabricheck.results import observed
 from fabricheck.results.other_devices import explained
+from session_builder import (
+    PARTITION,
+    SessionBuilder,
+    crashed_node,
+    ended,
+    failed,
+    good_case,
+    hung_node,
+    judge,
+    kept_on_gpus,
+    missed,
+    of_many,
+    refused_node,
+    rules,
+    slow_node,
+    sound_node,
+    verdicts_of_sessions,
+    versions,
+)
 
-CHECK = (made.WHERE, "builtin", "stream_local")
+CHECK = (PARTITION, "builtin", "stream_local")
 SOFTWARE = evidence.Software(("0.3.0 abc",), ("6.12",), ("6.3",), ("6.12.12",))
 
 
@@ -25,7 +43,7 @@ def lines(verdicts):
 
 
 def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
-    found = made.over_nodes(tmp_path, made.of_many(made.slow()), made.of_many(made.slow()))
+    found = verdicts_of_sessions(tmp_path, of_many(slow_node()), of_many(slow_node()))
     assert found["node1"].drain == model.Drain(
         live=True, evidence="contrast", rule="reference", check="stream_local", doubts=[],
         arguments=draining.command(found["node1"]),
@@ -39,16 +57,16 @@ def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
 @pytest.mark.parametrize(
     ("sessions", "doubt"),
     [
-        ([made.of_many(made.slow())], "failed-once"),
-        ([made.of_many(made.slow(), 1), made.of_many(made.slow(), 1)], "no-contrast"),
-        ([made.of_many(made.slow("7.0")), made.of_many(made.slow("7.0"))], "no-contrast"),
+        ([of_many(slow_node())], "failed-once"),
+        ([of_many(slow_node(), 1), of_many(slow_node(), 1)], "no-contrast"),
+        ([of_many(slow_node("7.0")), of_many(slow_node("7.0"))], "no-contrast"),
         (
-            [made.of_many(made.slow("unknown")), made.of_many(made.slow("unknown"))],
+            [of_many(slow_node("unknown")), of_many(slow_node("unknown"))],
             "unknown-software",
         ),
         (
             [
-                {**made.of_many(made.slow()), **{f"node{n}": made.slow() for n in range(2, 5)}}
+                {**of_many(slow_node()), **{f"node{n}": slow_node() for n in range(2, 5)}}
                 for _ in range(2)
             ],
             "many-alike",
@@ -56,7 +74,7 @@ def test_a_node_that_missed_its_limit_twice_and_alone_has_a_live_line(tmp_path):
     ],
 )
 def test_what_is_missing_of_a_contrast_makes_the_line_a_comment(tmp_path, sessions, doubt):
-    found = made.over_nodes(tmp_path, *sessions)
+    found = verdicts_of_sessions(tmp_path, *sessions)
     drain = found["node1"].drain
     assert not drain.live and doubt in drain.doubts and drain.evidence is None
     assert all(line.startswith("# ") for line in lines(found))
@@ -64,34 +82,34 @@ def test_what_is_missing_of_a_contrast_makes_the_line_a_comment(tmp_path, sessio
 
 
 def test_a_limit_without_a_calibration_is_a_doubt(tmp_path, references):
-    calibrated.file_of(references, made.WHERE).unlink()
-    found = made.over_nodes(tmp_path, made.of_many(made.slow()), made.of_many(made.slow()))
+    calibrated.file_of(references, PARTITION).unlink()
+    found = verdicts_of_sessions(tmp_path, of_many(slow_node()), of_many(slow_node()))
     assert found["node1"].drain.doubts == ["provisional"]
 
 
 def test_an_earlier_pass_on_the_node_is_a_contrast(tmp_path):
-    found = made.over_nodes(
-        tmp_path, {"node1": made.sound()}, {"node1": made.slow()}, {"node1": made.slow()}
+    found = verdicts_of_sessions(
+        tmp_path, {"node1": sound_node()}, {"node1": slow_node()}, {"node1": slow_node()}
     )
     assert (found["node1"].status, found["node1"].drain.live) == ("PERF-FAIL", True)
     # Once is a check that varies.
-    once = made.over_nodes(tmp_path / "once", {"node1": made.sound()}, {"node1": made.slow()})
+    once = verdicts_of_sessions(tmp_path / "once", {"node1": sound_node()}, {"node1": slow_node()})
     assert once["node1"].status == "UNSTABLE"
 
 
 def test_a_retry_is_a_second_time(tmp_path):
     """ReFrame's retry leaves no document of the first attempt."""
-    cases = [(made.good(node=f"node{n}"), made.sound()[1]) for n in (2, 3)]
-    case = made.good() | made.missed()
-    results = made.write(tmp_path, [(case, made.slow()[1]), *cases], earlier=[case])
-    assert made.judge(results)["node1"].drain.live
+    cases = [(good_case(node=f"node{n}"), sound_node()[1]) for n in (2, 3)]
+    case = good_case() | missed()
+    results = SessionBuilder(tmp_path, earlier=[case]).add(case, slow_node()[1]).each(cases).write()
+    assert judge(results)["node1"].drain.live
 
 
-@pytest.mark.parametrize("end", [made.hung, made.crashed])
+@pytest.mark.parametrize("end", [hung_node, crashed_node])
 def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end):
-    once = made.over_nodes(tmp_path / "once", made.of_many(end()))
+    once = verdicts_of_sessions(tmp_path / "once", of_many(end()))
     assert once["node1"].status == "INCOMPLETE" and not lines(once)
-    twice = made.over_nodes(tmp_path / "twice", made.of_many(end()), made.of_many(end()))
+    twice = verdicts_of_sessions(tmp_path / "twice", of_many(end()), of_many(end()))
     assert twice["node1"].status == "HW-FAIL" and twice["node1"].drain.live
     (reason,) = {one.rule: one for one in twice["node1"].reasons}.values()
     assert reason.rule == "isolated"
@@ -100,25 +118,27 @@ def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end
 
 def test_a_refused_call_of_the_runtime_isolates_and_an_error_of_software_does_not(tmp_path):
     """A full disk twice on one node is no fault of its devices."""
-    disk = made.refused(status="software", code=4)
-    of_disk = made.over_nodes(tmp_path / "disk", made.of_many(disk), made.of_many(disk))
+    disk = refused_node(status="software", code=4)
+    of_disk = verdicts_of_sessions(tmp_path / "disk", of_many(disk), of_many(disk))
     assert of_disk["node1"].status == "INCOMPLETE"
-    call = made.refused()
-    of_call = made.over_nodes(tmp_path / "call", made.of_many(call), made.of_many(call))
+    call = refused_node()
+    of_call = verdicts_of_sessions(tmp_path / "call", of_many(call), of_many(call))
     assert of_call["node1"].status == "HW-FAIL" and of_call["node1"].drain.live
 
 
 def test_a_signal_from_outside_isolates_nothing(tmp_path):
-    killed = made.failed("sanity", "ended by signal 9", job_exitcode=137), made.crashed()[1]
-    found = made.over_nodes(tmp_path, made.of_many(killed), made.of_many(killed))
+    killed = failed("sanity", "ended by signal 9", job_exitcode=137), crashed_node()[1]
+    found = verdicts_of_sessions(tmp_path, of_many(killed), of_many(killed))
     assert found["node1"].status == "INCOMPLETE"
 
 
 def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(command, tmp_path):
-    nodes = {f"node{n}": made.slow("7.0") if n <= 20 else made.sound() for n in range(1, 41)}
-    found = made.over_nodes(tmp_path, nodes, nodes)
+    nodes = {f"node{n}": slow_node("7.0") if n <= 20 else sound_node() for n in range(1, 41)}
+    found = verdicts_of_sessions(tmp_path, nodes, nodes)
     assert not lines(found)
-    made.write(tmp_path / "all", [(made.good(node=n) | case, d) for n, (case, d) in nodes.items()])
+    SessionBuilder(tmp_path / "all").each(
+        [(good_case(node=n) | case, d) for n, (case, d) in nodes.items()]
+    ).write()
     said = command("verdict", tmp_path / "all", code=12)
     assert "scontrol" not in said.stdout
     assert said.stdout.startswith(
@@ -127,8 +147,8 @@ def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(command, 
 
 
 def test_a_new_system_on_which_nothing_ever_passed_has_no_line(tmp_path):
-    nodes = {f"node{n}": made.refused("7.0") for n in range(1, 9)}
-    found = made.over_nodes(tmp_path, nodes, nodes)
+    nodes = {f"node{n}": refused_node("7.0") for n in range(1, 9)}
+    found = verdicts_of_sessions(tmp_path, nodes, nodes)
     assert {one.status for one in found.values()} == {"INCOMPLETE"} and not lines(found)
     (alike,) = found["node3"].all_alike
     assert (alike.check, alike.rule, alike.nodes) == ("stream_local", "refused", 8)
@@ -137,7 +157,7 @@ def test_a_new_system_on_which_nothing_ever_passed_has_no_line(tmp_path):
 def test_positive_evidence_counts_even_where_all_nodes_have_it(tmp_path):
     broken = factories.device_state(memory_errors={"corrected": 0, "uncorrected": 2})
     document = factories.on_h200(1, state=factories.state([factories.device_state()], [broken]))
-    found = made.over_nodes(tmp_path, {f"node{n}": ({}, document) for n in range(1, 5)})
+    found = verdicts_of_sessions(tmp_path, {f"node{n}": ({}, document) for n in range(1, 5)})
     assert {one.drain.evidence for one in found.values()} == {"positive"}
     assert len(lines(found)) == 4 and all(line.startswith("scontrol") for line in lines(found))
     assert not found["node1"].all_alike
@@ -150,7 +170,7 @@ def test_a_line_states_the_reason_that_is_the_evidence(tmp_path):
               "gt_per_s_max": 16.0, "replays": 0}
     )  # fmt: skip
     document = factories.on_h200(1, state=factories.state([narrow], [narrow]))
-    (line,) = lines(made.over_nodes(tmp_path, {"node1": (made.missed(), document)}))
+    (line,) = lines(verdicts_of_sessions(tmp_path, {"node1": (missed(), document)}))
     assert line.startswith("scontrol") and "HW-FAIL" in line and "has 8 of 16 lanes" in line
 
 
@@ -161,21 +181,22 @@ def test_a_narrow_link_is_a_caveat_where_its_port_is_unknown(tmp_path, port, sai
               "gt_per_s_max": 16.0, "replays": 0}
     )  # fmt: skip
     document = factories.on_h200(1, state=factories.state([narrow], [narrow]))
-    found = made.only(tmp_path, made.good() | made.kept_on_gpus(), document)
+    found = SessionBuilder(tmp_path).check(document=document, **kept_on_gpus()).verdict()
     assert found.status == "PASS"
     assert any("8 of 16 lanes" in one for one in found.caveats) == said
 
 
 def test_a_link_at_half_its_width_is_firm_without_a_calibration(tmp_path, references):
-    calibrated.file_of(references, made.WHERE).unlink()
+    calibrated.file_of(references, PARTITION).unlink()
 
     def session(number, percent=50.0, **state):
-        name = f"{made.WHERE}:engine_alike"
+        name = f"{PARTITION}:engine_alike"
         values = {name: [percent, 100.0, -0.05, None, "%", "fail"]}
-        case = made.good() | made.missed() | {"perfvalues": values}
         document = factories.on_h200(1, **state)
-        results = made.write(
-            tmp_path / str(number), [(case, document)], start=factories.SESSION_START + number
+        results = (
+            SessionBuilder(tmp_path / str(number), start=factories.SESSION_START + number)
+            .missed(document=document, perfvalues=values)
+            .write()
         )
         (path,) = results.rglob("result.json")
         factories.write(
@@ -186,14 +207,14 @@ def test_a_link_at_half_its_width_is_firm_without_a_calibration(tmp_path, refere
         return results
 
     once, twice = session(1), session(2)
-    assert made.judge(once)["node1"].label == "provisional PERF-FAIL"
-    firm = made.judge(once, twice)["node1"]
-    assert firm.label == "PERF-FAIL" and made.rules(firm) == {"peers"}
+    assert judge(once)["node1"].label == "provisional PERF-FAIL"
+    firm = judge(once, twice)["node1"]
+    assert firm.label == "PERF-FAIL" and rules(firm) == {"peers"}
     assert firm.drain.doubts == ["no-contrast"]
-    near = made.judge(once, session(3, percent=85.0))["node1"]
+    near = judge(once, session(3, percent=85.0))["node1"]
     assert near.label == "provisional PERF-FAIL"
     used = factories.state([factories.device_state(processes=[factories.process()])])
-    assert "peers" not in made.rules(made.judge(once, session(4, state=used))["node1"])
+    assert "peers" not in rules(judge(once, session(4, state=used))["node1"])
 
 
 def test_what_one_check_finds_other_devices_for_no_limit_of_another_judges(tmp_path):
@@ -203,26 +224,27 @@ def test_what_one_check_finds_other_devices_for_no_limit_of_another_judges(tmp_p
         one | {"name": "NVIDIA H100 80GB HBM3", "memory_bytes": 85017493504}
         for one in factories.on_h200(2)["devices"]
     ]
-    cases = [
-        (made.good("affinity") | here, factories.on_h200(2, devices=devices)),
-        (made.good("stream_local") | made.missed() | here, None),
-    ]
-    (found,) = made.judge(made.write(tmp_path, cases, command="reframe -r -n a")).values()
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"setting"})
+    found = (
+        SessionBuilder(tmp_path, command="reframe -r -n a")
+        .check("affinity", document=factories.on_h200(2, devices=devices), **here)
+        .missed(document=None, **here)
+        .verdict()
+    )
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"setting"})
 
 
 def test_wrong_data_twice_in_one_process_is_positive_unless_a_library_moved_it(tmp_path):
     wrong = factories.series(verification=factories.mismatched())
-    twice = made.ended("wrong-data", 5, series=[wrong, wrong | {"operation": "scale"}])
-    once = made.ended("wrong-data", 5, series=[wrong])
-    case = made.failed("sanity", job_exitcode=5)
-    found = made.over_nodes(tmp_path, {"node1": (case, twice), "node2": (case, once)})
+    twice = ended("wrong-data", 5, series=[wrong, wrong | {"operation": "scale"}])
+    once = ended("wrong-data", 5, series=[wrong])
+    case = failed("sanity", job_exitcode=5)
+    found = verdicts_of_sessions(tmp_path, {"node1": (case, twice), "node2": (case, once)})
     assert (found["node1"].drain.evidence, found["node1"].drain.live) == ("positive", True)
     assert found["node2"].status == "DATA-FAIL" and not found["node2"].drain.live
 
 
 H200 = {"system": "h200", "partition": "x2", "environ": "cuda", "tags": ["E1"]}
-FEWER = made.failed("sanity", "fewer", "OtherDevicesError")
+FEWER = failed("sanity", "fewer", "OtherDevicesError")
 LOCAL_GPU = {"system": "local", "partition": "gpu"}
 
 
@@ -236,12 +258,12 @@ def on_bus(functions, number=1, **changes):
 def of_h200(folder, document, case=FEWER, nodes=1):
     """Judge some nodes of the partition h200:x2 alike; returns the first."""
     every = {f"node{n}": (H200 | case, document) for n in range(1, nodes + 1)}
-    return made.over_nodes(folder, every)["node1"]
+    return verdicts_of_sessions(folder, every)["node1"]
 
 
 def own_rules(found):
     """Return the rules of what ran; the set of the partition has more checks."""
-    return made.rules(found) - {"missing", "diagnosis"}
+    return rules(found) - {"missing", "diagnosis"}
 
 
 @pytest.mark.parametrize(
@@ -258,7 +280,7 @@ def own_rules(found):
 def test_a_device_that_pci_shows_is_lost_where_nothing_else_keeps_it(tmp_path, second, rule, live):
     functions = [factories.pci_function(0x41), factories.pci_function(0x42, **second)]
     found = of_h200(tmp_path, on_bus(functions))
-    assert rule in made.rules(found) and bool(found.drain and found.drain.live) == live
+    assert rule in rules(found) and bool(found.drain and found.drain.live) == live
 
 
 @pytest.mark.parametrize("driver", ["nvidia", None])
@@ -267,7 +289,7 @@ def test_a_runtime_that_lists_no_device_is_refused_and_drains_nobody(tmp_path, d
     both = [factories.pci_function(bus, driver=driver) for bus in (0x41, 0x42)]
     document = on_bus(both, 0, outcome={"exit_code": 3, "status": "unsupported", "message": "no"})
     document |= {"complete": False, "series": []}
-    found = of_h200(tmp_path, document, made.failed("sanity", job_exitcode=3), nodes=4)
+    found = of_h200(tmp_path, document, failed("sanity", job_exitcode=3), nodes=4)
     assert (found.status, own_rules(found)) == ("INCOMPLETE", {"refused"})
 
 
@@ -334,13 +356,13 @@ def test_the_devices_of_a_single_machine_are_those_of_its_model(tmp_path):
         for one in document["devices"]
     ]
     found = of_h200(tmp_path, document, FEWER | LOCAL_GPU)
-    assert "setting" in made.rules(found) and "lost" not in made.rules(found)
+    assert "setting" in rules(found) and "lost" not in rules(found)
 
 
 def test_one_device_unlike_the_others_is_no_other_machine(tmp_path):
     document = factories.on_h200(2)
     document["devices"][1]["memory_bytes"] = 120 << 30
-    assert of_h200(tmp_path, document, made.missed()).status == "PERF-FAIL"
+    assert of_h200(tmp_path, document, missed()).status == "PERF-FAIL"
 
 
 def test_what_all_nodes_lost_drains_none(tmp_path):
@@ -352,18 +374,18 @@ def test_what_all_nodes_lost_drains_none(tmp_path):
 
 def test_a_hang_beside_others_is_not_isolated(tmp_path):
     busy = factories.state(others=factories.host_use(15.8))
-    case, document = made.hung()
+    case, document = hung_node()
     held = case, document | {"state": busy}
-    found = made.over_nodes(tmp_path, made.of_many(held), made.of_many(held))
+    found = verdicts_of_sessions(tmp_path, of_many(held), of_many(held))
     assert found["node1"].status == "INCOMPLETE"
 
 
 def test_a_sum_and_its_share_are_one_wrong_copy(tmp_path):
     wrong = factories.series(verification=factories.mismatched())
     total = wrong | {"role": "sum", "device": None}
-    document = made.ended("wrong-data", 5, series=[wrong | {"role": "share"}, total])
-    found = made.only(tmp_path, made.good() | made.failed("sanity", job_exitcode=5), document)
-    assert "wrong-data-twice" not in made.rules(found)
+    document = ended("wrong-data", 5, series=[wrong | {"role": "share"}, total])
+    found = SessionBuilder(tmp_path).failed("sanity", document=document, job_exitcode=5).verdict()
+    assert "wrong-data-twice" not in rules(found)
 
 
 def test_two_devices_that_missed_once_each_did_not_fail_in_the_same_way(tmp_path):
@@ -371,18 +393,18 @@ def test_two_devices_that_missed_once_each_did_not_fail_in_the_same_way(tmp_path
         place = factories.place(device=device)
         where = {"device": device, "device_set": [device], "source": place, "destination": place}
         series = factories.series([7.0], host_clock=None, **where)
-        own = factories.on_h200(2, versions=made.versions(), series=[series])
-        return made.missed(), own
+        own = factories.on_h200(2, versions=versions(), series=[series])
+        return missed(), own
 
     def sessions(*devices):
-        return [made.of_many(missed_by(device), 4) for device in devices]
+        return [of_many(missed_by(device), 4) for device in devices]
 
     def judged(folder, *devices):
         folders = []
         for number, nodes in enumerate(sessions(*devices)):
-            cases = [(made.good(node=node) | case, own) for node, (case, own) in nodes.items()]
+            cases = [(good_case(node=node) | case, own) for node, (case, own) in nodes.items()]
             start = factories.SESSION_START + number
-            folders.append(made.write(folder / str(number), cases, start=start))
+            folders.append(SessionBuilder(folder / str(number), start=start).each(cases).write())
             for path in folders[-1].rglob("result.json"):
                 content = json.loads(path.read_text())
                 factories.write(
@@ -390,7 +412,7 @@ def test_two_devices_that_missed_once_each_did_not_fail_in_the_same_way(tmp_path
                     {"form": "fabricheck-metrics-1", "started": content["started"],
                      "metrics": {"copy_worst": {"series": [0], "reduce": "worst"}}},
                 )  # fmt: skip
-        return made.judge(*folders)["node1"].drain
+        return judge(*folders)["node1"].drain
 
     assert "failed-once" in judged(tmp_path / "two", 0, 1).doubts
     assert "failed-once" not in judged(tmp_path / "one", 1, 1).doubts
@@ -399,24 +421,24 @@ def test_two_devices_that_missed_once_each_did_not_fail_in_the_same_way(tmp_path
 def test_parts_of_devices_are_a_setting_also_where_they_are_as_many_as_stated(tmp_path):
     states = [factories.device_state(index, compute_partition="CPX") for index in range(2)]
     document = factories.on_h200(2, state=factories.state(states, states))
-    assert own_rules(of_h200(tmp_path, document, made.missed())) == {"setting"}
+    assert own_rules(of_h200(tmp_path, document, missed())) == {"setting"}
 
 
 def test_an_earlier_setting_excuses_no_later_session(tmp_path):
-    document = factories.on_h200(2, versions=made.versions())
+    document = factories.on_h200(2, versions=versions())
     divided = factories.device_state(0, compute_partition="MIG")
     mig = factories.on_h200(1, state=factories.state([divided], [divided]))
     earlier = {"node1": (H200 | FEWER, mig)}
-    later = {"node1": (H200 | made.missed(), document)}
-    found = made.over_nodes(tmp_path, earlier, later, later)["node1"]
-    assert found.status == "PERF-FAIL" and {"reference", "setting"} <= made.rules(found)
+    later = {"node1": (H200 | missed(), document)}
+    found = verdicts_of_sessions(tmp_path, earlier, later, later)["node1"]
+    assert found.status == "PERF-FAIL" and {"reference", "setting"} <= rules(found)
 
 
 def test_an_error_of_hardware_counts_beside_other_devices(tmp_path):
     document = factories.on_h200(2, series=[], complete=False)
     document["devices"] = [one | {"name": "NVIDIA H100"} for one in document["devices"]]
     document["outcome"] = {"exit_code": 9, "status": "device-error", "message": "ECC"}
-    found = of_h200(tmp_path, document, made.failed("sanity", job_exitcode=9))
+    found = of_h200(tmp_path, document, failed("sanity", job_exitcode=9))
     assert found.status == "HW-FAIL" and found.drain.live
 
 
@@ -425,23 +447,25 @@ def test_the_failed_check_alone_run_again_is_a_second_time(tmp_path):
     osu = factories.document()["program"] | {"name": "osu", "version": "7.4"}
     tool = factories.document(program=osu, options={"tool": "osu"}, series=[])
     first = [
-        *[(made.good("osu", node=f"node{n}"), tool) for n in range(1, 4)],
-        *[(made.good(node=f"node{n}") | case, own)
-          for n, (case, own) in enumerate([made.slow(), made.sound(), made.sound()], 1)],
+        *[(good_case("osu", node=f"node{n}"), tool) for n in range(1, 4)],
+        *[(good_case(node=f"node{n}") | case, own)
+          for n, (case, own) in enumerate([slow_node(), sound_node(), sound_node()], 1)],
     ]  # fmt: skip
-    again = [(made.good() | made.slow()[0], made.slow()[1])]
+    again = [(good_case() | slow_node()[0], slow_node()[1])]
     sessions = [
-        made.write(tmp_path / str(number), cases, start=factories.SESSION_START + number)
+        SessionBuilder(tmp_path / str(number), start=factories.SESSION_START + number)
+        .each(cases)
+        .write()
         for number, cases in enumerate((first, again))
     ]
-    assert made.judge(*sessions)["node1"].drain.live
+    assert judge(*sessions)["node1"].drain.live
 
 
 def test_a_job_that_slurm_ended_at_its_limit_twice_is_isolated(tmp_path):
-    over = made.failed("sanity", "its job reached its time limit", "TimeOverError", job_exitcode=0)
-    ends = over, made.crashed()[1]
-    found = made.over_nodes(tmp_path, made.of_many(ends), made.of_many(ends))
-    assert "isolated" in made.rules(found["node1"]) and found["node1"].drain.live
+    over = failed("sanity", "its job reached its time limit", "TimeOverError", job_exitcode=0)
+    ends = over, crashed_node()[1]
+    found = verdicts_of_sessions(tmp_path, of_many(ends), of_many(ends))
+    assert "isolated" in rules(found["node1"]) and found["node1"].drain.live
 
 
 @pytest.mark.parametrize(("rule", "status"), [*itertools.product(RULES, STATUSES)])
@@ -475,7 +499,7 @@ def bare(name, status, reasons):
     """Build the verdict on a measured node of a scheduler."""
     return model.NodeVerdict(
         node=name, scheduled=True, status=status, kind="measured", simulated=None,
-        partitions=[made.WHERE], set="smoke", start=None, duration_s=None, reasons=reasons,
+        partitions=[PARTITION], set="smoke", start=None, duration_s=None, reasons=reasons,
         caveats=[], checks=model.Checks(passed=0, failed=1, skipped=[], missing=[]), devices=[],
         versions=model.Versions(fabricheck=[], commits=[], runtime=[], driver=[], mpi=[], rccl=[],
                                 reframe=[], spack_locks={}),

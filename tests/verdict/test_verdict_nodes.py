@@ -10,26 +10,33 @@ import pytest
 
 import distributed_sessions
 import factories
-import verdict_sessions as made
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict import checks, evidence, judging, model
 from fabricheck.results import reading
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.site.sets import Choice
+from session_builder import (
+    HOST,
+    PARTITION,
+    SessionBuilder,
+    good_case,
+    judge,
+    missed,
+    rules,
+)
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
-SIM = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
-HOST = {"system": "local", "partition": "host", "perfvalues": {}}
+SIM = "local:sim-mi250x"
 NAMED = "reframe -r -n stream_local"
 
 
 def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
-    slow = made.good(node=None, **SIM, unique_name="sim") | made.missed()
-    cases = [
-        (made.good(node=None, **HOST), factories.document()),
-        (slow, factories.simulated_document()),
-    ]
-    found = made.judge(made.write(tmp_path, cases, command=NAMED))
+    found = (
+        SessionBuilder(tmp_path, command=NAMED)
+        .passed(node=None, where=HOST)
+        .missed(node=None, document=factories.simulated_document(), where=SIM, unique_name="sim")
+        .verdicts()
+    )
     assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node1*": "PERF-FAIL",
@@ -45,22 +52,25 @@ def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
 
 
 def test_a_simulated_clock_is_no_result_of_a_machine(tmp_path):
-    case = made.good(node=None, **HOST) | made.failed("sanity", "The times are simulated")
-    cases = [(case, factories.simulated_document())]
-    other = made.good("other", node=None, **HOST)
-    found = made.judge(made.write(tmp_path, [*cases, (other, factories.document())], command=NAMED))
+    found = (
+        SessionBuilder(tmp_path, command=NAMED)
+        .failed("sanity", node=None, document=factories.simulated_document(), where=HOST)
+        .passed("other", None, where=HOST)
+        .verdicts()
+    )
     assert (found["node1"].status, found["node1"].checks.missing) == (
         "INCOMPLETE",
         ["stream_local"],
     )
-    assert made.rules(found["node1*"]) == {"not-believed", "missing"}
+    assert rules(found["node1*"]) == {"not-believed", "missing"}
 
 
 def test_a_check_that_left_nothing_is_of_the_simulated_node_where_its_partition_simulates(tmp_path):
-    lost = made.good(node=None, **SIM) | made.failed("setup", "no program")
-    here = made.good("a", node=None, **HOST)
-    found = made.judge(
-        made.write(tmp_path, [(lost, None), (here, factories.document())], command=NAMED)
+    found = (
+        SessionBuilder(tmp_path, command=NAMED)
+        .failed("setup", "no program", node=None, where=SIM)
+        .passed("a", None, where=HOST)
+        .verdicts()
     )
     assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
@@ -70,12 +80,13 @@ def test_a_check_that_left_nothing_is_of_the_simulated_node_where_its_partition_
 
 def test_a_check_that_left_nothing_is_of_the_node_of_its_partition(tmp_path):
     host = factories.document()["host"] | {"hostname": "mi250x (simulated)"}
-    cases = [
-        (made.good("a", node=None, **HOST), factories.document()),
-        (made.good("b", node=None, **SIM), factories.simulated_document(host=host)),
-        (made.good("c", node=None, **SIM) | made.failed("setup", "no program"), None),
-    ]
-    found = made.judge(made.write(tmp_path, cases, command=NAMED))
+    found = (
+        SessionBuilder(tmp_path, command=NAMED)
+        .passed("a", None, where=HOST)
+        .passed("b", None, document=factories.simulated_document(host=host), where=SIM)
+        .failed("setup", "no program", check="c", node=None, where=SIM)
+        .verdicts()
+    )
     assert {name: (one.status, one.checks.failed) for name, one in found.items()} == {
         "node1": ("PASS", 0),
         "mi250x (simulated)*": ("INCOMPLETE", 1),
@@ -84,11 +95,10 @@ def test_a_check_that_left_nothing_is_of_the_node_of_its_partition(tmp_path):
 
 def test_folders_are_taken_together_by_node(tmp_path):
     for number, (check, node) in enumerate([("a", "node1"), ("b", "node1"), ("a", "node2")]):
-        made.write(
-            tmp_path / str(number), [(made.good(check, node), factories.document())],
-            command=f"reframe -r -n /{number}",
-        )  # fmt: skip
-    found = made.judge(*sorted(tmp_path.iterdir()))
+        SessionBuilder(tmp_path / str(number), command=f"reframe -r -n /{number}").passed(
+            check, node
+        ).write()
+    found = judge(*sorted(tmp_path.iterdir()))
     assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node2": "INCOMPLETE",
@@ -100,19 +110,19 @@ def test_folders_are_taken_together_by_node(tmp_path):
 
 
 def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
-    there = made.write(tmp_path / "there", [(made.good(), factories.document())])
+    there = SessionBuilder(tmp_path / "there").passed().write()
     early, cut = tmp_path / "early", tmp_path / "cut"
     (early / "logs").mkdir(parents=True)
     (cut / "reports").mkdir(parents=True)
     (cut / "reports/run-0.json").write_text("{")
-    found = made.judge(there, early, cut)
+    found = judge(there, early, cut)
     assert set(found) == {"node1", "(no node)"}
     lost = found["(no node)"]
     assert (lost.status, lost.kind, lost.scheduled) == ("INCOMPLETE", "nothing", False)
     assert {one.rule for one in lost.reasons} == {"report"}
     assert all(any(str(path) in one.sentence for one in lost.reasons) for path in (early, cut))
     with pytest.raises(NotFoundError, match="early"):
-        made.judge(early, cut)
+        judge(early, cut)
 
 
 def test_one_node_of_a_job_alone_is_not_told_of_the_others(tmp_path, monkeypatch):
@@ -125,7 +135,7 @@ def test_one_node_of_a_job_alone_is_not_told_of_the_others(tmp_path, monkeypatch
 def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
     first = distributed_sessions.job(tmp_path / "a", {"node1": 10.0, "node2": 10.0})
     second = distributed_sessions.job(tmp_path / "b", {"node1": 10.0, "node2": None})
-    found = made.judge(first, second)
+    found = judge(first, second)
     assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
         "node2": "INCOMPLETE",
@@ -144,36 +154,33 @@ def test_of_several_choices_no_set_is_the_whole():
 
 def test_a_folder_that_is_named_twice_counts_once(tmp_path):
     job = distributed_sessions.job(tmp_path, {"node1": 10.0})
-    (found,) = made.judge(job, job).values()
+    (found,) = judge(job, job).values()
     assert (found.status, found.checks.passed, len(found.sessions)) == ("PASS", 1, 1)
 
 
 def test_the_last_by_its_start_counts(tmp_path):
-    slow = made.good() | made.missed()
-    first = made.write(tmp_path / "a", [(slow, factories.document())])
-    later = made.write(
-        tmp_path / "b", [(made.good(), factories.document())], start=factories.SESSION_START + 3
-    )
-    (reason,) = made.judge(later, first)["node1"].reasons
+    first = SessionBuilder(tmp_path / "a").missed().write()
+    later = SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3).passed().write()
+    (reason,) = judge(later, first)["node1"].reasons
     assert "passed 1 of 2 times; at time 1: " in reason.sentence
 
 
 def test_nodes_that_must_be_there(tmp_path):
-    results = made.write(tmp_path, [(made.good(), factories.document())])
-    found = made.judge(results, nodes=("node1", "node2"))
+    results = SessionBuilder(tmp_path).passed().write()
+    found = judge(results, nodes=("node1", "node2"))
     assert (found["node1"].status, found["node2"].status) == ("PASS", "INCOMPLETE")
-    assert found["node2"].kind == "nothing" and made.rules(found["node2"]) == {"silent"}
+    assert found["node2"].kind == "nothing" and rules(found["node2"]) == {"silent"}
 
 
 def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
-    results = made.write(tmp_path, [(made.good(), factories.document())])
+    results = SessionBuilder(tmp_path).passed().write()
     requested = {"node1": RequestedNode(), "node2": RequestedNode(state="IDLE")}
     (results / "output").mkdir(exist_ok=True)
     write(
         results / "output" / "nodes.json",
-        RequestedNodes(partition=made.WHERE, started=now(), nodes=requested),
+        RequestedNodes(partition=PARTITION, started=now(), nodes=requested),
     )
-    found = made.judge(results)
+    found = judge(results)
     assert (
         found["node2"].status == "INCOMPLETE"
         and "called IDLE" in found["node2"].reasons[0].sentence
@@ -193,22 +200,21 @@ def asked_of(results, **node1):
 
 
 def test_a_session_that_failed_without_a_check_that_did_is_no_pass(tmp_path):
-    passed, slow = (made.good(), made.good() | made.missed())
-    for number, (case, status, rules) in enumerate(
-        [(passed, 0, set()), (passed, 1, {"session"}), (slow, 1, {"reference"})]
+    for number, (changes, status, expected) in enumerate(
+        [({}, 0, set()), ({}, 1, {"session"}), (missed(), 1, {"reference"})]
     ):
-        results = made.write(tmp_path / str(number), [(case, factories.document())])
-        found = made.judge(asked_of(results, status=status))["node1"]
-        assert made.rules(found) == rules
+        results = SessionBuilder(tmp_path / str(number)).check(**changes).write()
+        found = judge(asked_of(results, status=status))["node1"]
+        assert rules(found) == expected
     slow = RequestedNode(how_ended="node1 did not end within 9 minutes and was stopped.")
-    found = made.judge(asked_of(results, how_ended=slow.how_ended))["node1"]
+    found = judge(asked_of(results, how_ended=slow.how_ended))["node1"]
     assert [one.sentence for one in found.reasons if one.rule == "session"] == [slow.how_ended]
 
 
 def test_what_ended_all_of_a_node_is_told_before_each_check(tmp_path):
     cut = {"result": "abort", "fail_reason": "aborted due to ForceExitError"}
-    results = made.write(tmp_path, [(made.good() | cut, None)])
-    found = made.judge(asked_of(results, how_ended="node1 was stopped."))["node1"]
+    results = SessionBuilder(tmp_path).check(document=None, **cut).write()
+    found = judge(asked_of(results, how_ended="node1 was stopped."))["node1"]
     assert [one.rule for one in found.reasons] == ["session", "cancelled"]
     assert found.reasons[1].sentence.endswith("a signal ended it.")
 
@@ -222,50 +228,51 @@ def test_a_killed_session_is_of_the_set_that_its_nodes_were_asked_for(tmp_path):
     folder.mkdir()
     shutil.move(tmp_path / "nodes.json", folder)
     factories.recorded_checks(folder, "h200:x2", stream_local="smoke", p2p_engine="smoke")
-    found = made.judge(tmp_path)["node1"]
+    found = judge(tmp_path)["node1"]
     assert (found.set, found.checks.missing) == ("smoke", ["p2p_engine"])
 
 
 def test_a_node_that_one_of_several_has_no_result_of_did_not_pass(tmp_path):
-    passed = made.good(), factories.document()
-    other = made.good(node="node2"), factories.document()
-    before = made.write(tmp_path / "before", [passed, other])
-    later = asked_of(made.write(tmp_path / "later", [other]))
-    found = made.judge(before, later)
+    before = SessionBuilder(tmp_path / "before").passed().passed(node="node2").write()
+    later = asked_of(SessionBuilder(tmp_path / "later").passed(node="node2").write())
+    found = judge(before, later)
     assert (found["node1"].status, found["node2"].status) == ("INCOMPLETE", "PASS")
     (reason,) = found["node1"].reasons
     assert reason.rule == "silent" and f"no result of node node1 in {later}." in reason.sentence
-    assert made.judge(before)["node1"].status == "PASS"
+    assert judge(before)["node1"].status == "PASS"
 
 
 def test_a_node_that_one_of_several_simulated_is_not_silent_in_it(tmp_path):
-    before = made.write(tmp_path / "before", [(made.good(), factories.document())])
-    simulated = made.good(**SIM), factories.simulated_document()
-    later = asked_of(made.write(tmp_path / "later", [simulated]))
-    assert made.judge(before, later)["node1"].status == "PASS"
+    before = SessionBuilder(tmp_path / "before").passed().write()
+    simulated = factories.simulated_document()
+    later = SessionBuilder(tmp_path / "later").passed(where=SIM, document=simulated).write()
+    asked_of(later)
+    assert judge(before, later)["node1"].status == "PASS"
 
 
 def test_a_job_that_was_never_placed_is_not_lost(tmp_path):
-    lost = made.good("b", None, scheduler="squeue", job_nodelist=[]) | made.failed("run", "refused")
-    cases = [(made.good("a", node), factories.document()) for node in ("node1", "node2")]
-    found = made.judge(made.write(tmp_path, [*cases, (lost, None)]))
+    found = (
+        SessionBuilder(tmp_path)
+        .passed("a")
+        .passed("a", "node2")
+        .failed("run", "refused", check="b", node=None, scheduler="squeue", job_nodelist=[])
+        .verdicts()
+    )
     assert found["(no node)"].status == "INCOMPLETE" and not found["(no node)"].scheduled
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"schema": "fabricheck-result"}', "\0"])
 def test_a_damaged_document_is_incomplete_and_named(tmp_path, text):
-    results = made.write(tmp_path, [(made.good(), factories.document())])
+    results = SessionBuilder(tmp_path).passed().write()
     path = factories.case_folder(results, "stream_local_node1") / "result.json"
     path.write_text(text)
-    found = made.judge(results)["node1"]
-    assert made.rules(found) == {"no-document"} and str(path) in found.reasons[0].sentence
+    found = judge(results)["node1"]
+    assert rules(found) == {"no-document"} and str(path) in found.reasons[0].sentence
 
 
 def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypatch):
-    results = made.write(tmp_path, [(made.good(), factories.document())])
-    requested = RequestedNodes(
-        partition=made.WHERE, started=now(), nodes={"node1": RequestedNode()}
-    )
+    results = SessionBuilder(tmp_path).passed().write()
+    requested = RequestedNodes(partition=PARTITION, started=now(), nodes={"node1": RequestedNode()})
     folder = results / "output" / "20260301T000000-7"
     folder.mkdir(parents=True)
     write(folder / "nodes.json", requested)
@@ -291,7 +298,7 @@ def test_the_recorded_session_has_its_node_devices_and_versions(tmp_path):
     (found,) = judging.judge(reading.read([str(results)]))
     assert (found.node, found.set, found.kind, found.scheduled) == ("vm", "full", "measured", False)
     # It is of a version that recorded no checks, and had no limits of speed.
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"nothing-judged"})
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"nothing-judged"})
     assert found.checks.missing == []
     assert any("no session recorded them" in one for one in found.caveats)
     assert (found.checks.passed, found.checks.failed, len(found.checks.skipped)) == (21, 0, 6)
@@ -329,9 +336,9 @@ def test_a_recorded_fault_is_wrong_data_and_named_as_faults_injected(tmp_path, n
 
 
 def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
-    cases = [(made.good(node=f"node{number}"), factories.document()) for number in range(500)]
-    cases[7] = (cases[7][0] | made.missed(), factories.document())
-    results = made.write(tmp_path, cases)
+    cases = [(good_case(node=f"node{number}"), factories.document()) for number in range(500)]
+    cases[7] = (cases[7][0] | missed(), factories.document())
+    results = SessionBuilder(tmp_path).each(cases).write()
     began = time.monotonic()
     found = judging.judge(reading.read([str(results)]), [f"node{number}" for number in range(501)])
     total = evidence.session_verdict("run-0", found)
@@ -363,11 +370,12 @@ def job(tmp_path):
 
 
 def test_a_node_that_left_nothing_where_all_others_are_simulated_is_a_simulated_one(tmp_path):
-    cases = [(made.good(node=None, **SIM), factories.simulated_document())]
-    found = made.judge(made.write(tmp_path, cases, command=NAMED), nodes=("node2",))
+    simulated = factories.simulated_document()
+    session = SessionBuilder(tmp_path, command=NAMED)
+    session.passed(node=None, where=SIM, document=simulated)
+    found = session.verdicts(nodes=("node2",))
     assert found["node2*"].simulated.label == "local:sim-mi250x"
-    both = [*cases, (made.good("other", node=None, **HOST), factories.document())]
-    found = made.judge(made.write(tmp_path / "both", both, command=NAMED), nodes=("node2",))
+    found = session.passed("other", None, where=HOST).verdicts(nodes=("node2",))
     assert found["node2"].simulated is None
 
 
@@ -384,13 +392,13 @@ def test_processes_that_share_the_nodes_of_a_job_give_the_verdicts_of_one(job, m
     alone, read_here = on_cores(monkeypatch, 1, job)
     assert read_here
     found = {f"{one.node}{'*' if one.simulated else ''}": one for one in alone}
-    assert made.rules(found["node7"]) == {"no-document", "missing"}
-    assert all(made.rules(found[f"node{n}"]) == {"missing"} for n in range(7))
+    assert rules(found["node7"]) == {"no-document", "missing"}
+    assert all(rules(found[f"node{n}"]) == {"missing"} for n in range(7))
     assert {name for name, one in found.items() if one.status == "PASS"} == {
         "node8",
         *(f"node{n}*" for n in range(9)),
     }
-    assert made.rules(found["node9"]) == made.rules(found["node10"]) == {"silent"}
+    assert rules(found["node9"]) == rules(found["node10"]) == {"silent"}
     for cores in (2, 3, 64):
         assert on_cores(monkeypatch, cores, job) == (alone, False)
 

@@ -5,30 +5,30 @@ import json
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.judge.verdict import evidence
 from fabricheck.references import calibrated
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE
 from fabricheck.report import scheduler
 from fabricheck.results import observed
+from session_builder import PARTITION, SessionBuilder, ended, failed, good_case, judge, missed
 
 OTHER = "cluster:more"
-MISSED = made.good() | made.missed()
-WRONG = made.good() | made.failed("sanity", "wrong", job_exitcode=5)
-NO_DEVICE = made.good() | made.failed("sanity", "one is missing", "OtherDevicesError")
+MISSED = good_case() | missed()
+WRONG = good_case() | failed("sanity", "wrong", job_exitcode=5)
+NO_DEVICE = good_case() | failed("sanity", "one is missing", "OtherDevicesError")
 
 
 @pytest.fixture
 def uncalibrated(references):
     """The folder of references, without the record of the partition."""
-    calibrated.file_of(references, made.WHERE).unlink()
+    calibrated.file_of(references, PARTITION).unlink()
     return references
 
 
 def elsewhere(case: dict) -> dict:
     """Move a case to another partition of the same node."""
-    values = {name.replace(made.WHERE, OTHER): one for name, one in case["perfvalues"].items()}
-    shown = case["display_name"].replace(made.WHERE, OTHER)
+    values = {name.replace(PARTITION, OTHER): one for name, one in case["perfvalues"].items()}
+    shown = case["display_name"].replace(PARTITION, OTHER)
     own = {"partition": "more", "unique_name": "more", "perfvalues": values}
     return case | own | {"display_name": shown}
 
@@ -40,54 +40,70 @@ def lines(verdict) -> list[str]:
 @pytest.mark.parametrize(
     ("case", "outcome", "status"),
     [
-        (made.good(), ("good", 0), "provisional PASS"),
+        (good_case(), ("good", 0), "provisional PASS"),
         (MISSED, ("good", 0), "provisional PERF-FAIL"),
-        (made.good() | made.failed("setup"), ("good", 0), "INCOMPLETE"),
+        (good_case() | failed("setup"), ("good", 0), "INCOMPLETE"),
         (NO_DEVICE, ("good", 0), "HW-FAIL"),
         (WRONG, ("wrong-data", 5), "DATA-FAIL"),
     ],
 )
 def test_what_rests_on_limits_is_provisional(uncalibrated, tmp_path, case, outcome, status):
-    document = made.ended(*outcome, None if outcome[1] == 0 else "it says so")
-    verdict = made.only(tmp_path / "results", case, document)
+    document = ended(*outcome, None if outcome[1] == 0 else "it says so")
+    verdict = SessionBuilder(tmp_path / "results").add(case, document).verdict()
     assert verdict.label == status
     assert ("provisional" in (verdict.drain.doubts if verdict.drain else ())) == (case is MISSED)
-    assert verdict.provisional == ([made.WHERE] if "provisional" in status else [])
+    assert verdict.provisional == ([PARTITION] if "provisional" in status else [])
     # With a record of its own it is as ever.
-    factories.calibration(uncalibrated, made.WHERE)
-    proven = made.only(tmp_path / "results", case, document)
+    factories.calibration(uncalibrated, PARTITION)
+    proven = SessionBuilder(tmp_path / "results").add(case, document).verdict()
     assert (proven.label, proven.provisional) == (verdict.status, [])
     assert proven.drain is None or "provisional" not in proven.drain.doubts
 
 
 def test_what_is_simulated_is_not_provisional(uncalibrated, tmp_path):
-    verdict = made.only(tmp_path / "results", MISSED, factories.simulated_document())
+    verdict = (
+        SessionBuilder(tmp_path / "results").add(MISSED, factories.simulated_document()).verdict()
+    )
     assert (verdict.label, verdict.provisional) == ("PERF-FAIL", [])
     assert lines(verdict)[0].startswith("# it is simulated; ")
 
 
 def test_a_pass_in_one_partition_without_a_calibration_is_provisional(references, tmp_path):
-    both = [(made.good(), factories.document()), (elsewhere(made.good()), factories.document())]
-    (verdict,) = made.judge(made.write(tmp_path / "both", both)).values()
+    verdict = (
+        SessionBuilder(tmp_path / "both")
+        .passed()
+        .add(elsewhere(good_case()), factories.document())
+        .verdict()
+    )
     assert (verdict.status, verdict.provisional) == ("PASS", [OTHER])
 
 
 def test_one_missed_limit_of_a_calibrated_partition_is_enough(references, tmp_path):
-    both = [(MISSED, factories.document()), (elsewhere(MISSED), factories.document())]
-    (verdict,) = made.judge(made.write(tmp_path / "both", both)).values()
+    verdict = (
+        SessionBuilder(tmp_path / "both")
+        .add(MISSED, factories.document())
+        .add(elsewhere(MISSED), factories.document())
+        .verdict()
+    )
     assert (verdict.status, verdict.provisional) == ("PERF-FAIL", [])
     assert "provisional" not in verdict.drain.doubts
-    other = [(made.good(), factories.document()), (elsewhere(MISSED), factories.document())]
-    (verdict,) = made.judge(made.write(tmp_path / "other", other)).values()
+    verdict = (
+        SessionBuilder(tmp_path / "other")
+        .passed()
+        .add(elsewhere(MISSED), factories.document())
+        .verdict()
+    )
     assert (verdict.label, verdict.provisional) == ("provisional PERF-FAIL", [OTHER])
     assert verdict.drain.doubts[0] == "provisional"
 
 
 def test_the_sentence_stands_once_and_exit_codes_stay(command, uncalibrated, tmp_path):
-    nodes = [made.good(node=f"node{number}") for number in (1, 2)] + [
-        made.good(node="node3") | made.missed()
+    nodes = [good_case(node=f"node{number}") for number in (1, 2)] + [
+        good_case(node="node3") | missed()
     ]
-    made.write(tmp_path / "results", [(case, factories.document()) for case in nodes])
+    SessionBuilder(tmp_path / "results").each(
+        [(case, factories.document()) for case in nodes]
+    ).write()
     result = command("verdict", tmp_path / "results", code=12)
     said = result.stdout
     assert result.exit_code == 12
@@ -97,7 +113,7 @@ def test_the_sentence_stands_once_and_exit_codes_stay(command, uncalibrated, tmp
     assert said.count("has no calibration of its own") == 1
     assert "fabricheck limits calibrate" in said
     whole = json.loads((tmp_path / "results" / "verdicts" / "run-0" / "verdict.json").read_text())
-    assert [one["provisional"] for one in whole["nodes"]] == 3 * [[made.WHERE]]
+    assert [one["provisional"] for one in whole["nodes"]] == 3 * [[PARTITION]]
     assert whole["counts"]["PASS"] == 2
 
 
@@ -111,15 +127,15 @@ def test_what_another_partition_gives_is_no_calibration_of_its_own(partition, ex
 
 
 def test_a_record_that_cannot_be_read_and_a_simulated_one_are_none(references):
-    path = factories.calibration(references, made.WHERE, clock="simulated")
-    assert not calibrated.has_own(references, made.WHERE)
+    path = factories.calibration(references, PARTITION, clock="simulated")
+    assert not calibrated.has_own(references, PARTITION)
     path.write_text("{")
-    assert not calibrated.has_own(references, made.WHERE)
+    assert not calibrated.has_own(references, PARTITION)
 
 
 def test_the_page_says_it_once(command, uncalibrated, tmp_path, monkeypatch):
     monkeypatch.setenv(PREFIX_VARIABLE, str(uncalibrated))
-    made.write(tmp_path / "results", [(made.good(), factories.document())])
+    SessionBuilder(tmp_path / "results").passed().write()
     where = tmp_path / "page"
     command("report", tmp_path / "results", "--output", where)
     text = (where / "index.html").read_text()
@@ -134,18 +150,21 @@ def test_a_moved_session_is_firm_by_the_record_of_its_own_node_and_not_of_this_o
     monkeypatch.setenv(PREFIX_VARIABLE, str(OWN_FOLDER))
     monkeypatch.delenv("FABRICHECK_NODE", raising=False)
     environment = {"FABRICHECK_NODE": "/elsewhere/results/nodes/vm.yaml"}
-    case = made.good(node=None, system="local", partition="gpu")
     document = factories.document(environment=environment)
     root, model = OWN_FOLDER.parent, tmp_path / "nodes" / "vm.yaml"
-    results = made.write(tmp_path, [(case, document)])
+    results = (
+        SessionBuilder(tmp_path)
+        .passed(node=None, document=document, system="local", partition="gpu")
+        .write()
+    )
     facts = root / "tests" / "outputs" / "inventory" / "h100-x2.json"
     words = ["node", "draft", "vm", "--from", facts, "--output", model.parent]
     model.parent.mkdir()
     command(*words)
-    (verdict,) = made.judge(results).values()
+    (verdict,) = judge(results).values()
     assert verdict.status == "PASS" and verdict.provisional == []
     text = (root / "config" / "nodes" / "mi210.yaml").read_text()
     model.write_text(text.replace("name: mi210", "name: vm"))
     observed._node.cache_clear()
-    (verdict,) = made.judge(results).values()
+    (verdict,) = judge(results).values()
     assert verdict.provisional == ["local:gpu"]

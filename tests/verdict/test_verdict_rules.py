@@ -5,22 +5,33 @@ import typing
 import pytest
 
 import factories
-import verdict_sessions as made
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.site import partitions
 from fabricheck.site.deviations import DeviationName
+from session_builder import (
+    PARTITION,
+    SessionBuilder,
+    ended,
+    failed,
+    good_case,
+    judge,
+    kept_on_gpus,
+    missed,
+    of_mi250x,
+    rules,
+)
 
 NOISY = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, host_clock=None)
 WRONG = factories.series(verification=factories.mismatched())
 TOPOLOGY = factories.document()["program"] | {"name": "topology"}
 NICS = factories.document()["program"] | {"name": "nics"}
 OSU = factories.document()["program"] | {"name": "osu", "commit": "unknown"}
-FEWER = made.failed("sanity", "Node node1 has 7 devices gfx90a", "OtherDevicesError")
+FEWER = failed("sanity", "Node node1 has 7 devices gfx90a", "OtherDevicesError")
 GOOD = factories.document()
-#: Of which one sample in ten reaches what `made.missed` requires.
+#: Of which one sample in ten reaches what `missed` requires.
 AT_TIMES = factories.series([9.8, *[7.0] * 9])
 
 USED = factories.device_state(processes=[factories.process()])
@@ -34,17 +45,17 @@ NARROW = factories.device_state(pcie=LANES | {"gt_per_s": 16.0, "gt_per_s_max": 
 #: By rule: what changes the good case, its document, and words of the sentence.
 OF_A_CHECK = {
     "wrong-data": (
-        made.failed("sanity", job_exitcode=5),
-        made.ended("wrong-data", 5, series=[WRONG]),
+        failed("sanity", job_exitcode=5),
+        ended("wrong-data", 5, series=[WRONG]),
         "by device 0 of node node1 left 1 wrong word, first at offset 4096 of device 0",
     ),
     "wrong-data-twice": (
-        made.failed("sanity", job_exitcode=5),
-        made.ended("wrong-data", 5, series=[WRONG, WRONG | {"operation": "scale"}]),
+        failed("sanity", job_exitcode=5),
+        ended("wrong-data", 5, series=[WRONG, WRONG | {"operation": "scale"}]),
         "by device 0 of node node1 left 1 wrong word, first at offset 4096 of device 0",
     ),
     "lost": (
-        made.missed("differences", "count", tags=["E13", "smoke"]),
+        missed("differences", unit="count", tags=["E13", "smoke"]),
         factories.document(
             series=[], program=TOPOLOGY, differences=["link 0-6 is gone"], lost=["link 0-6 is gone"]
         ),
@@ -56,18 +67,18 @@ OF_A_CHECK = {
         "The PCIe link of device 0 (0000:41:00.0) has 8 of 16 lanes.",
     ),
     "device-error": (
-        made.failed("sanity", job_exitcode=9),
-        made.ended("device-error", 9, "device 3: uncorrectable ECC error", series=[]),
+        failed("sanity", job_exitcode=9),
+        ended("device-error", 9, "device 3: uncorrectable ECC error", series=[]),
         "stream_local: stream on node node1 ended with device-error: device 3: uncorrectable",
     ),
     "software": (
-        made.failed("sanity", job_exitcode=4),
-        made.ended("software", 4, "MPI_Init failed: no provider", series=[]),
+        failed("sanity", job_exitcode=4),
+        ended("software", 4, "MPI_Init failed: no provider", series=[]),
         "stream_local: stream on node node1 ended with software: MPI_Init failed: no provider",
     ),
     "refused": (
-        made.failed("sanity", job_exitcode=11),
-        made.ended("refused", 11, "hipMemcpy on device 0 failed", series=[]),
+        failed("sanity", job_exitcode=11),
+        ended("refused", 11, "hipMemcpy on device 0 failed", series=[]),
         "stream_local: stream on node node1 ended with refused: hipMemcpy on device 0 failed",
     ),
     "memory-errors": (
@@ -81,49 +92,49 @@ OF_A_CHECK = {
         "Device 0 (0000:41:00.0) had 1 new failed NVLink recovery event on link 3 meanwhile.",
     ),
     "device-in-use": (
-        made.missed(),
+        missed(),
         factories.on_h200(state=factories.state([USED])),
         "Process 4711 (copy_loop of user ada) used device 0 (0000:41:00.0) before and after",
     ),
     "host-busy": (
-        made.missed(),
+        missed(),
         factories.on_h200(state=factories.state(others=factories.host_use(15.8))),
         "Others kept 15.8 of 16 cores busy meanwhile. Metric copy_worst: device 0",
     ),
     "devices": (FEWER, GOOD, "Node node1 has 7 devices gfx90a"),
     "topology": (
-        made.missed("differences", "count", tags=["E13", "smoke"]),
+        missed("differences", unit="count", tags=["E13", "smoke"]),
         factories.document(series=[], program=TOPOLOGY, differences=["link 0-6 is not there"]),
         "node_topology: link 0-6 is not there",
     ),
     "nics": (
-        made.missed("differences", "count", tags=["E16", "smoke"]),
+        missed("differences", unit="count", tags=["E16", "smoke"]),
         factories.document(series=[], program=NICS, differences=["node1:cxi2 is down."]),
         "node1:cxi2 is down.",
     ),
     "network": (
-        made.missed("named", "count", tags=["E17", "network"]),
+        missed("named", unit="count", tags=["E17", "network"]),
         factories.document(series=[]),
         "named",
     ),
-    "reference": (made.missed(), GOOD, "copy_worst: device 0 of node node1 measured 7 GB/s"),
+    "reference": (missed(), GOOD, "copy_worst: device 0 of node node1 measured 7 GB/s"),
     "too-noisy": (
-        made.failed("sanity", job_exitcode=7),
-        made.ended("too-noisy", 7, "30 % wide", series=[NOISY]),
+        failed("sanity", job_exitcode=7),
+        ended("too-noisy", 7, "30 % wide", series=[NOISY]),
         "ended with too-noisy: 30 % wide",
     ),
     "setting": (
-        made.failed("sanity", job_exitcode=8),
-        made.ended("setting", 8, "NUMA balancing is on", series=[]),
+        failed("sanity", job_exitcode=8),
+        ended("setting", 8, "NUMA balancing is on", series=[]),
         "ended with setting: NUMA balancing is on",
     ),
     "time-limit": (
-        made.failed("sanity", job_exitcode=6),
-        made.ended("time-limit", 6, "120 s were over"),
+        failed("sanity", job_exitcode=6),
+        ended("time-limit", 6, "120 s were over"),
         "ended with time-limit: 120 s were over",
     ),
     "ended": (
-        made.failed("sanity", "stream was ended from outside: its node failed.", job_exitcode=0),
+        failed("sanity", "stream was ended from outside: its node failed.", job_exitcode=0),
         factories.killed_document(),
         "was killed, or is still running",
     ),
@@ -139,39 +150,39 @@ OF_A_CHECK = {
         "A log of node node1 has a line, no evidence by itself: a contained memory error",
     ),
     "cancelled": (
-        made.failed("sanity", "its job was cancelled", "EndedBySchedulerError"),
+        failed("sanity", "its job was cancelled", "EndedBySchedulerError"),
         factories.killed_document(),
         "its job was cancelled",
     ),
-    "not-started": (made.failed("setup", "There is no program"), None, "(setup) There is no pro"),
+    "not-started": (failed("setup", "There is no program"), None, "(setup) There is no pro"),
     "usage": (
-        made.failed("sanity", job_exitcode=2),
-        made.ended("usage", 2, "no such option", series=[]),
+        failed("sanity", job_exitcode=2),
+        ended("usage", 2, "no such option", series=[]),
         "no such option",
     ),
     "tool": (
-        made.failed("sanity", job_exitcode=10),
-        made.ended("tool", 10, "cut output", program=OSU, options={"tool": "osu"}, series=[]),
+        failed("sanity", job_exitcode=10),
+        ended("tool", 10, "cut output", program=OSU, options={"tool": "osu"}, series=[]),
         "osu on node node1 ended with tool: cut output",
     ),
     "not-believed": (
-        made.failed("sanity", "device 0 reported 9000 GB/s, above the derived physical bound"),
+        failed("sanity", "device 0 reported 9000 GB/s, above the derived physical bound"),
         GOOD,
         "above the derived physical bound",
     ),
     "placement": (
-        made.missed("misplaced", "count", tags=["E15"]),
+        missed("misplaced", unit="count", tags=["E15"]),
         GOOD,
         "Metric misplaced: device 0",
     ),
-    "unverified": (made.missed("unverified", "count", tags=["E12"]), GOOD, "Metric unverified"),
+    "unverified": (missed("unverified", unit="count", tags=["E12"]), GOOD, "Metric unverified"),
     "no-value": (
-        made.failed("performance", "No value for the declared metric(s) a.", "PerformanceError"),
+        failed("performance", "No value for the declared metric(s) a.", "PerformanceError"),
         GOOD,
         "No value for the declared metric(s) a.",
     ),
     "no-document": ({}, None, "left no result document"),
-    "failed": (made.failed("sanity", "no library", tags=["build"]), None, "no library"),
+    "failed": (failed("sanity", "no library", tags=["build"]), None, "no library"),
 }
 
 
@@ -181,8 +192,8 @@ def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
     check = {"topology": "node_topology", "lost": "node_topology", "nics": "nic_inventory"}.get(
         rule, "stream_local"
     )
-    found = made.only(tmp_path, made.good(check) | changes, document)
-    assert made.rules(found) == {rule}
+    found = SessionBuilder(tmp_path).check(check, document=document, **changes).verdict()
+    assert rules(found) == {rule}
     assert found.status == RULES[rule].status
     assert words in found.reasons[0].sentence and found.reasons[0].check == check
     assert found.checks.failed == 1 and found.checks.passed == 0
@@ -197,97 +208,120 @@ def test_what_is_no_fault_of_a_nic(tmp_path, monkeypatch, status, code, rule):
     # A document of nics has no devices, and the partition states some.
     stated = {"devices": [{"type": "gpu", "num_devices": 8}]}
     monkeypatch.setattr(partitions, "known", lambda where: stated)
-    document = made.ended(status, code, "why", program=NICS, series=[], devices=[])
-    case = made.good("nic_inventory") | made.failed("sanity", job_exitcode=code, tags=["E16"])
-    found = made.only(tmp_path, case, document)
-    assert (made.rules(found), found.status) == ({rule}, "INCOMPLETE")
+    document = ended(status, code, "why", program=NICS, series=[], devices=[])
+    found = (
+        SessionBuilder(tmp_path)
+        .failed("sanity", check="nic_inventory", document=document, job_exitcode=code, tags=["E16"])
+        .verdict()
+    )
+    assert (rules(found), found.status) == ({rule}, "INCOMPLETE")
 
 
 @pytest.mark.parametrize("rule", OF_A_CHECK)
 def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
     changes, document, _ = OF_A_CHECK[rule]
-    first = made.write(tmp_path / "a", [(made.good() | changes, document)])
-    passed = [(made.good() | made.kept_on_gpus(), GOOD)]
-    again = made.write(tmp_path / "b", passed, start=factories.SESSION_START + 3)
-    found = made.judge(again, first)["node1"]
+    first = SessionBuilder(tmp_path / "a").check(document=document, **changes).write()
+    again = (
+        SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3)
+        .check(document=GOOD, **kept_on_gpus())
+        .write()
+    )
+    found = judge(again, first)["node1"]
     assert found.status == (RULES[rule].beside_a_pass or "PASS")
     assert bool(found.caveats) or RULES[rule].beside_a_pass
     if found.status == "UNSTABLE":
-        assert made.rules(found) == {"varies"}
+        assert rules(found) == {"varies"}
         assert "stream_local: passed 1 of 2 times; at time 1: " in found.reasons[0].sentence
 
 
 def test_what_was_not_tried_again_is_incomplete(tmp_path):
     changes, document, _ = OF_A_CHECK["cancelled"]
-    first = made.write(tmp_path / "a", [(made.good(), GOOD)])
-    later = made.good() | changes
-    again = made.write(tmp_path / "b", [(later, document)], start=factories.SESSION_START + 3)
-    assert made.judge(first, again)["node1"].status == "INCOMPLETE"
+    first = SessionBuilder(tmp_path / "a").passed(document=GOOD).write()
+    again = (
+        SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3)
+        .check(document=document, **changes)
+        .write()
+    )
+    assert judge(first, again)["node1"].status == "INCOMPLETE"
 
 
 @pytest.mark.parametrize(
     ("code", "rule"), [(5, "wrong-data"), (7, "too-noisy"), (8, "setting"), (4, "ended")]
 )
 def test_an_exit_code_speaks_where_there_is_no_document(tmp_path, code, rule):
-    case = made.good() | made.failed("sanity", "it ended badly", job_exitcode=code)
-    assert rule in made.rules(made.only(tmp_path, case, None))
+    assert rule in rules(
+        SessionBuilder(tmp_path).failed("sanity", "it ended badly", job_exitcode=code).verdict()
+    )
 
 
 def test_a_retry_that_passed_is_unstable_and_wrong_data_stays(tmp_path):
     for name, change, status in (
-        ("slow", made.missed(), "UNSTABLE"),
-        ("wrong", made.failed("sanity", job_exitcode=5), "DATA-FAIL"),
+        ("slow", missed(), "UNSTABLE"),
+        ("wrong", failed("sanity", job_exitcode=5), "DATA-FAIL"),
     ):
-        case = made.good()
-        found = made.only(tmp_path / name, case, GOOD, earlier=[case | change])
+        case = good_case()
+        found = SessionBuilder(tmp_path / name, earlier=[case | change]).add(case, GOOD).verdict()
         assert found.status == status
 
 
 def test_repetitions_are_attempts_of_one_check(tmp_path):
     cases = [
-        (made.good(display_name=f"stream_local %.repeat_no={number}", unique_name=f"s_{number}",
+        (good_case(display_name=f"stream_local %.repeat_no={number}", unique_name=f"s_{number}",
                    **change), GOOD)
-        for number, change in enumerate([{}, made.missed()])
+        for number, change in enumerate([{}, missed()])
     ]  # fmt: skip
-    found = made.judge(made.write(tmp_path, cases))["node1"]
+    found = SessionBuilder(tmp_path).each(cases).verdicts()["node1"]
     assert (found.status, found.checks.failed) == ("UNSTABLE", 1)
-    all_slow = [(case | made.missed(), GOOD) for case, _ in cases]
-    assert made.judge(made.write(tmp_path / "b", all_slow))["node1"].status == "PERF-FAIL"
+    all_slow = [(case | missed(), GOOD) for case, _ in cases]
+    assert SessionBuilder(tmp_path / "b").each(all_slow).verdicts()["node1"].status == "PERF-FAIL"
 
 
 def test_fewer_devices_than_the_site_states(tmp_path):
-    case = made.good(node=None, system="h200", partition="x2", perfvalues={}) | made.failed(
-        "sanity", job_exitcode=3
-    )
     one, both = [factories.device(0)], [factories.device(0), factories.device(1)]
     # A runtime that lists no device at all is refused by its driver as a rule.
     for devices, rule in (([], "refused"), (one, "devices"), (both, "usage")):
-        document = made.ended("unsupported", 3, "no device", devices=devices, series=[])
-        found = made.only(tmp_path / rule, case, document, command="reframe -n stream_local")
-        assert made.rules(found) == {rule}
+        document = ended("unsupported", 3, "no device", devices=devices, series=[])
+        found = (
+            SessionBuilder(tmp_path / rule, command="reframe -n stream_local")
+            .failed(
+                "sanity",
+                node=None,
+                document=document,
+                system="h200",
+                partition="x2",
+                perfvalues={},
+                job_exitcode=3,
+            )
+            .verdict()
+        )
+        assert rules(found) == {rule}
 
 
 def test_a_simulated_node_whose_file_can_not_be_read_lacks_no_device(tmp_path):
     here = {"system": "local", "partition": "sim-mi250x", "perfvalues": {}}
-    case = made.good(node=None, **here) | made.failed("sanity", job_exitcode=3)
     outcome = {"exit_code": 3, "status": "unsupported", "message": "platform.json is no JSON"}
     document = factories.simulated_document(devices=[], series=[], outcome=outcome, complete=False)
-    assert made.rules(made.only(tmp_path, case, document, command="reframe -n a")) == {"usage"}
+    assert rules(
+        SessionBuilder(tmp_path, command="reframe -n a")
+        .failed("sanity", node=None, document=document, **here, job_exitcode=3)
+        .verdict()
+    ) == {"usage"}
 
 
 def test_a_check_that_the_session_could_select_is_missing(tmp_path):
     here = {"system": "h200", "partition": "x2", "perfvalues": {}}
-    cases = [
-        (made.good("stream_local", None, **here), GOOD),
-        (made.good("p2p_kernel", None, **here, result="skip"), None),
-    ]
-    results = made.write(tmp_path, cases)
+    results = (
+        SessionBuilder(tmp_path)
+        .check(node=None, document=GOOD, **here)
+        .check("p2p_kernel", None, document=None, **here, result="skip")
+        .write()
+    )
     factories.recorded_checks(
         results / "output", "h200:x2", stream_local="smoke full", p2p_kernel="smoke full",
         p2p_engine="smoke full", stream_scan="full",
     )  # fmt: skip
-    found = made.judge(results)["node1"]
-    assert made.rules(found) == {"missing"} and found.status == "INCOMPLETE"
+    found = judge(results)["node1"]
+    assert rules(found) == {"missing"} and found.status == "INCOMPLETE"
     assert found.checks.missing == ["p2p_engine"] and found.set == "smoke"
     # A check skips itself where the node has not what it measures.
     assert [one.check for one in found.checks.skipped] == ["p2p_kernel"]
@@ -299,7 +333,11 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
     if broken:
         (tmp_path / "away.py").write_text("import os\nos.environ['NOT_HERE']")
     partitions.read_site.cache_clear()
-    found = made.only(tmp_path, made.good(node=None, system="away", partition="x2"), GOOD)
+    found = (
+        SessionBuilder(tmp_path)
+        .passed(node=None, document=GOOD, system="away", partition="x2")
+        .verdict()
+    )
     partitions.read_site.cache_clear()
     checks, devices = [one for one in found.caveats if "are unknown" in one]
     why = (
@@ -314,41 +352,47 @@ def test_a_pass_where_nothing_says_what_is_expected_says_so(tmp_path, monkeypatc
 
 def test_a_metric_without_a_value_has_no_limit_to_speak_of(tmp_path):
     nothing = {
-        "perfvalues": {f"{made.WHERE}:copy_worst": made.judged(None, None, None, result=None)}
+        "perfvalues": {f"{PARTITION}:copy_worst": factories.judged(None, None, None, result=None)}
     }
-    found = made.only(tmp_path, made.good() | made.failed("sanity", **nothing), GOOD)
+    found = SessionBuilder(tmp_path).failed("sanity", document=GOOD, **nothing).verdict()
     assert not [one for one in found.caveats if "have a limit" in one or "None of" in one]
 
 
 def test_names_on_purpose_miss_nothing_and_say_so(tmp_path):
-    case = made.good("stream_local", None)
-    found = made.only(tmp_path, case, GOOD, command="reframe -r -n stream_local")
+    found = (
+        SessionBuilder(tmp_path, command="reframe -r -n stream_local")
+        .passed(node=None, document=GOOD)
+        .verdict()
+    )
     assert (found.status, found.set) == ("PASS", "-n stream_local")
     assert any("missing checks go unnoticed" in one for one in found.caveats)
-    factories.recorded_checks(tmp_path / "output", made.WHERE, p2p_engine="smoke full")
-    assert made.judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
+    factories.recorded_checks(tmp_path / "output", PARTITION, p2p_engine="smoke full")
+    assert judge(tmp_path, set_tag="smoke")["node1"].status == "INCOMPLETE"
 
 
 def test_what_another_node_ran_is_missing(tmp_path):
-    cases = [(made.good(name, node), factories.document())
+    cases = [(good_case(name, node), factories.document())
              for name, node in (("a", "node1"), ("b", "node1"), ("a", "node2"))]  # fmt: skip
-    found = made.judge(made.write(tmp_path, cases))
+    found = SessionBuilder(tmp_path).each(cases).verdicts()
     assert found["node1"].status == "PASS"
     assert (found["node2"].status, found["node2"].checks.missing) == ("INCOMPLETE", ["b"])
     assert found["node2"].reasons[0].rule == "missing"
 
 
 def test_what_another_node_skipped_is_not_missing(tmp_path):
-    cases = [(made.good("a", "node1"), factories.document()),
-             (made.good("b", "node1", result="skip"), None),
-             (made.good("a", "node2"), factories.document())]  # fmt: skip
-    found = made.judge(made.write(tmp_path, cases))
+    found = (
+        SessionBuilder(tmp_path)
+        .passed("a")
+        .check("b", document=None, result="skip")
+        .passed("a", "node2")
+        .verdicts()
+    )
     assert (found["node2"].status, found["node2"].checks.missing) == ("PASS", [])
 
 
 def test_nothing_passed(tmp_path):
-    found = made.only(tmp_path, made.good(result="skip"), None)
-    assert made.rules(found) == {"nothing-passed"}
+    found = SessionBuilder(tmp_path).check(document=None, result="skip").verdict()
+    assert rules(found) == {"nothing-passed"}
 
 
 def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
@@ -361,11 +405,11 @@ def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     }
     elsewhere = factories.document(host=factories.document()["host"] | {"scheduler_node": "node9"})
     for node, document in (("node1", elsewhere), ("node2", GOOD)):
-        made.write(job / node, [(made.good(node=None), document)])
+        SessionBuilder(job / node).passed(node=None, document=document).write()
     factories.write(job / "node4" / "reports" / "run-0.json", {})
     write(job / "nodes.json", RequestedNodes(partition=None, started=now(), nodes=requested))
-    found = made.judge(job)
-    assert {name: made.rules(one) for name, one in found.items()} == {
+    found = judge(job)
+    assert {name: rules(one) for name, one in found.items()} == {
         "node1": {"no-document"},
         "node2": {"session"},
         "node3": {"silent"},
@@ -376,50 +420,54 @@ def test_nodes_that_are_silent_ended_or_filed_wrongly(tmp_path):
     assert all(one.scheduled for one in found.values())
 
 
-def slow(tmp_path, document, metric="copy_worst", judged=None, **record):
+def slow_at_times(tmp_path, document, metric="copy_worst", judged=None, **record):
     """Return the verdict on a metric that missed its reference, and what it is made of."""
     unit = "GB/s" if judged is None else "%"
-    case = made.good() | made.missed(metric, unit)
+    case = good_case() | missed(metric, unit=unit)
     if judged is not None:
-        case["perfvalues"] = {f"{made.WHERE}:{metric}": judged}
-    results = made.write(tmp_path, [(case, document)])
+        case["perfvalues"] = {f"{PARTITION}:{metric}": judged}
+    results = SessionBuilder(tmp_path).add(case, document).write()
     folder = factories.case_folder(results, case["unique_name"], "stage")
     metric_records.write(folder, document, {metric: MetricRecord(**record)})
-    (found,) = made.judge(results).values()
+    (found,) = judge(results).values()
     return found
 
 
 def test_of_what_is_slow_at_times_nothing_is_proven(tmp_path):
-    found = slow(tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst")
-    assert (found.status, made.rules(found)) == ("UNSTABLE", {"at-times"})
+    found = slow_at_times(
+        tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst"
+    )
+    assert (found.status, rules(found)) == ("UNSTABLE", {"at-times"})
     assert found.reasons[0].sentence.endswith("(reference 10 GB/s); 1 of 10 samples reached it.")
 
 
 def test_the_screen_of_a_session_names_what_is_slow_at_times_once(command, tmp_path):
-    slow(tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst")
+    slow_at_times(tmp_path, factories.document(series=[AT_TIMES]), series=(0,), reduce="worst")
     ended = command("summary", tmp_path)
     assert ended.stdout.count("copy_worst") == 1, ended.output
 
 
 def test_what_is_slow_nearly_always_missed_its_reference(tmp_path):
     seldom = factories.series([9.5, *[7.0] * 10])
-    found = slow(tmp_path, factories.document(series=[seldom]), series=(0,), reduce="worst")
-    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+    found = slow_at_times(
+        tmp_path, factories.document(series=[seldom]), series=(0,), reduce="worst"
+    )
+    assert (found.status, rules(found)) == ("PERF-FAIL", {"reference"})
 
 
 def test_a_device_that_says_that_it_was_slowed_down_is_not_slow_at_times(tmp_path):
     throttled = factories.state([factories.device_state(throttle=["power"], clock_mhz=1310)])
     document = factories.on_h200(series=[AT_TIMES], state=throttled)
-    found = slow(tmp_path, document, series=(0,), reduce="worst")
-    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+    found = slow_at_times(tmp_path, document, series=(0,), reduce="worst")
+    assert (found.status, rules(found)) == ("PERF-FAIL", {"reference"})
 
 
 def test_samples_of_the_member_that_is_behind_count(tmp_path):
     """As percent of the others: 70 % of them, and at times 95 %."""
     others = factories.series([10.0] * 10)
-    judged = made.judged(70.0, 100, -0.03, unit="%", result="fail")
+    judged = factories.judged(70.0, 100, -0.03, unit="%", result="fail")
     for first, status in ((AT_TIMES, "UNSTABLE"), (factories.series([7.0] * 10), "PERF-FAIL")):
-        found = slow(
+        found = slow_at_times(
             tmp_path / status,
             factories.document(series=[first, others]),
             "copy_alike",
@@ -435,8 +483,8 @@ def test_a_killed_session_is_judged_by_nobody(tmp_path):
     stage = tmp_path / "stage" / "20260102T030400-1" / "cluster" / "gpu" / "cuda"
     factories.write(stage / "stream_local" / "result.json")
     (stage / "p2p_kernel").mkdir()
-    found = made.judge(tmp_path)["node1"]
-    assert made.rules(found) == {"session", "not-judged"} and found.status == "INCOMPLETE"
+    found = judge(tmp_path)["node1"]
+    assert rules(found) == {"session", "not-judged"} and found.status == "INCOMPLETE"
     assert found.sessions[0].uuid is None
 
 
@@ -454,7 +502,7 @@ OF_A_NODE = {
 
 
 def test_the_diagnosis_stands_before_the_misses_that_it_explains(tmp_path):
-    found = slow(tmp_path, made.of_mi250x(slow=3), series=tuple(range(8)), reduce="worst")
+    found = slow_at_times(tmp_path, of_mi250x(slow=3), series=tuple(range(8)), reduce="worst")
     first, second = found.reasons
     assert (first.rule, first.status, second.rule) == ("diagnosis", "PERF-FAIL", "reference")
     assert "HBM of device 3" in first.sentence
@@ -463,8 +511,8 @@ def test_the_diagnosis_stands_before_the_misses_that_it_explains(tmp_path):
 
 def test_without_a_node_model_the_misses_stand_alone(tmp_path):
     document = factories.document(series=[factories.series([7.0] * 5)])
-    found = slow(tmp_path, document, series=(0,), reduce="worst")
-    assert made.rules(found) == {"reference"} and found.diagnosis.node_model is None
+    found = slow_at_times(tmp_path, document, series=(0,), reduce="worst")
+    assert rules(found) == {"reference"} and found.diagnosis.node_model is None
 
 
 def test_every_rule_is_reached_in_this_file():
@@ -475,9 +523,8 @@ def test_every_rule_is_reached_in_this_file():
 
 
 def test_a_failed_metric_whose_limits_are_not_recorded_is_said_without_them(tmp_path):
-    unlimited = {f"{made.WHERE}:copy_worst": [7.0, None, None, None, "GB/s", "fail"]}
-    case = made.good() | made.missed() | {"perfvalues": unlimited}
-    (found,) = made.judge(made.write(tmp_path, [(case, GOOD)])).values()
+    unlimited = {f"{PARTITION}:copy_worst": [7.0, None, None, None, "GB/s", "fail"]}
+    found = SessionBuilder(tmp_path).missed(document=GOOD, perfvalues=unlimited).verdict()
     said = "stream_local: Metric copy_worst: device 0 of node node1 measured 7 GB/s; its limit is "
     assert found.reasons[0].sentence == f"{said}not recorded."
 
@@ -486,10 +533,10 @@ def test_a_failed_metric_whose_limits_are_not_recorded_is_said_without_them(tmp_
 def test_a_value_that_is_no_number_makes_its_check_alone_incomplete(
     command, results_folder, tmp_path, value, result
 ):
-    recorded = {f"{made.WHERE}:rate": made.judged(float(value), result=result)}
-    cases = [made.good("plain", tags=["node"], perfvalues=recorded), made.good()]
-    cases[0] |= made.failed("performance") if result == "fail" else {}
-    (found,) = made.judge(made.write(results_folder, [(cases[0], None), (cases[1], GOOD)])).values()
+    recorded = {f"{PARTITION}:rate": factories.judged(float(value), result=result)}
+    cases = [good_case("plain", tags=["node"], perfvalues=recorded), good_case()]
+    cases[0] |= failed("performance") if result == "fail" else {}
+    found = SessionBuilder(results_folder).add(cases[0], None).add(cases[1], GOOD).verdict()
     assert (found.status, found.checks.passed, found.checks.failed) == ("INCOMPLETE", 1, 1)
     (reason,) = found.reasons
     assert (reason.rule, reason.check, reason.metric) == ("no-value", "plain", "rate")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import factories
-import verdict_sessions as made
 from fabricheck.judge.verdict import evidence
 from fabricheck.report import scheduler
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
+from session_builder import SessionBuilder, failed, good_case, judge, missed, rules
 
-ALONE = made.good("stream_local", node="node1")
+ALONE = good_case("stream_local", node="node1")
 BOTH = {
     "scheduler": "squeue",
     "job_nodelist": ["node1", "node2"],
@@ -18,7 +18,7 @@ BOTH = {
 
 
 def of_nodes(case):
-    return made.good("mpi_nodes") | case | BOTH
+    return good_case("mpi_nodes") | case | BOTH
 
 
 def measured(*hosts):
@@ -41,11 +41,12 @@ def measured(*hosts):
 
 
 def test_a_slow_pair_of_nodes_drains_no_node(tmp_path):
-    cases = [
-        (ALONE, factories.document()),
-        (of_nodes(made.missed("bandwidth_worst")), measured("node1", "node2")),
-    ]
-    found = made.judge(made.write(tmp_path, cases, command="reframe -r -t 'network|full'"))
+    found = (
+        SessionBuilder(tmp_path, command="reframe -r -t 'network|full'")
+        .add(ALONE, factories.document())
+        .add(of_nodes(missed("bandwidth_worst")), measured("node1", "node2"))
+        .verdicts()
+    )
     assert {node: one.status for node, one in found.items()} == {
         "node1": "PASS",
         "node[1-2]": "PERF-FAIL",
@@ -71,7 +72,7 @@ def test_traffic_beside_that_of_a_rank_is_a_caveat(tmp_path):
             "provider": "cxi",
             "place": None,
         }
-    (found,) = made.judge(made.write(tmp_path, [(of_nodes({}), document)])).values()
+    found = SessionBuilder(tmp_path).add(of_nodes({}), document).verdict()
     assert found.status == "PASS"
     assert [one for one in found.caveats if "cxi" in one] == [
         "Node node2 also sent by cxi2 while it was checked which NIC its messages leave by: "
@@ -80,24 +81,24 @@ def test_traffic_beside_that_of_a_rank_is_a_caveat(tmp_path):
 
 
 def test_a_network_of_which_nothing_is_proven_is_run_again_and_no_node(tmp_path):
-    lost = of_nodes(made.failed("sanity", "Messages did not leave it", error="SettingError"))
-    found = made.judge(made.write(tmp_path, [(lost, measured("node1", "node2"))]))
+    lost = of_nodes(failed("sanity", "Messages did not leave it", error="SettingError"))
+    found = SessionBuilder(tmp_path).add(lost, measured("node1", "node2")).verdicts()
     (one,) = found.values()
-    assert (one.node, one.status, made.rules(one)) == ("node[1-2]", "INCOMPLETE", {"setting"})
+    assert (one.node, one.status, rules(one)) == ("node[1-2]", "INCOMPLETE", {"setting"})
     assert scheduler.to_run_again(evidence.session_verdict("run-0", [one])) == [
         "the network of node[1-2], by fabricheck every-node --network-only"
     ]
 
 
 def test_a_document_of_other_nodes_than_its_job_is_refused(tmp_path):
-    found = made.judge(made.write(tmp_path, [(of_nodes({}), measured("node1", "node3"))]))
-    assert made.rules(found["node[1-2]"]) == {"no-document"}
+    found = SessionBuilder(tmp_path).add(of_nodes({}), measured("node1", "node3")).verdicts()
+    assert rules(found["node[1-2]"]) == {"no-document"}
 
 
 def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
     job = tmp_path / "every-node" / "7"
     for node in ("node1", "node2"):
-        made.write(job / node, [(made.good(node=node), factories.document())])
+        SessionBuilder(job / node).passed(node=node).write()
     said = "The session of the network was stopped because its time had passed."
     nodes = {name: RequestedNode(results=name) for name in ("node1", "node2")}
     network = RequestedNode(results="network", how_ended=said)
@@ -105,7 +106,7 @@ def test_the_network_of_a_job_that_left_nothing_is_incomplete(tmp_path):
         job / "nodes.json",
         RequestedNodes(partition=None, started=now(), nodes=nodes, network=network),
     )
-    found = made.judge(job)
+    found = judge(job)
     assert {node: one.status for node, one in found.items()} == {
         "node1": "PASS",
         "node2": "PASS",
@@ -128,7 +129,7 @@ def test_a_killed_session_of_the_network_is_of_its_set_and_not_of_that_of_the_no
         network=RequestedNode(results="network"),
     )
     write(job / "nodes.json", requested)
-    found = made.judge(job)["node[1-2]"]
+    found = judge(job)["node[1-2]"]
     assert found.set == "network"
     assert "p2p_engine" not in found.checks.missing
 
@@ -183,11 +184,15 @@ def rounds(nodes=8):
 def test_only_what_rounds_name_is_a_reason_of_a_node(tmp_path):
     names = [f"node{number}" for number in range(1, 9)]
     document = measured(*(name for name in names for _ in range(2))) | {"rounds": rounds()}
-    case = of_nodes(made.missed("named", unit="count")) | {"job_nodelist": names}
-    cases = [(ALONE, factories.document()), (case, document)]
-    found = made.judge(made.write(tmp_path, cases, command="reframe -r -t 'network|full'"))
+    case = of_nodes(missed("named", unit="count")) | {"job_nodelist": names}
+    found = (
+        SessionBuilder(tmp_path, command="reframe -r -t 'network|full'")
+        .add(ALONE, factories.document())
+        .add(case, document)
+        .verdicts()
+    )
     assert found.keys() == {"node1", "node3", "node[1-8]"}
-    assert made.rules(found["node3"]) == made.rules(found["node[1-8]"]) == {"network"}
+    assert rules(found["node3"]) == rules(found["node[1-8]"]) == {"network"}
     total = evidence.session_verdict("run-0", found.values())
     (line,) = scheduler.drain_lines(total.nodes)
     assert line.startswith("scontrol update NodeName=node3 State=DRAIN ") and "cxi1" in line

@@ -6,11 +6,19 @@ import pytest
 from reframe.utility import decamelize
 
 import factories
-import verdict_sessions as made
 from fabricheck.core.show import listed
 from fabricheck.judge.diagnosis.model import Component, Degraded
 from fabricheck.judge.verdict import diagnosing
 from fabricheck.results import metric_records
+from session_builder import (
+    SessionBuilder,
+    failed,
+    good_case,
+    judge,
+    kept_on_gpus,
+    missed,
+    rules,
+)
 
 PROCESS = factories.process()
 USED = "Process 4711 (copy_loop of user ada) used device {} (0000:4{}:00.0) before the measurement."
@@ -67,63 +75,60 @@ def document(state, **changes):
     return factories.on_h200(state=state, **{"series": series} | changes)
 
 
-def missed():
+def slow_device():
     """Build what makes a case one of which device 0 missed its reference."""
     reason = f"performance error: failed to meet reference(s): copy_worst=7.0\n{SENTENCE}"
-    return made.missed() | {"fail_reason": reason}
+    return missed() | {"fail_reason": reason}
 
 
 def only(tmp_path, case, document, **changes):
     """Return the verdict on a case whose metric is the worst of two series."""
-    case = made.good() | case
-    results = made.write(tmp_path, [(case, document)], **changes)
+    case = good_case() | case
+    results = SessionBuilder(tmp_path, **changes).add(case, document).write()
     kind = "output" if case["result"] == "pass" else "stage"
     folder = factories.case_folder(results, case["unique_name"], kind)
     metric_records.write(
         folder, document, {"copy_worst": metric_records.MetricRecord(series=(0, 1), reduce="worst")}
     )
-    (found,) = made.judge(results).values()
+    (found,) = judge(results).values()
     return found
 
 
 def test_miss_on_a_device_in_use_is_not_proven_against_the_node(tmp_path):
-    found = only(tmp_path, missed(), document(IN_USE[0]))
-    assert (found.status, made.rules(found)) == ("UNSTABLE", {"device-in-use"})
+    found = only(tmp_path, slow_device(), document(IN_USE[0]))
+    assert (found.status, rules(found)) == ("UNSTABLE", {"device-in-use"})
     (reason,) = found.reasons
     assert reason.sentence == f"stream_local: {USED.format(0, 1)} {SENTENCE}"
     assert (reason.check, reason.metric) == ("stream_local", "copy_worst")
 
 
 def test_miss_of_devices_that_nobody_else_used_stays_one(tmp_path):
-    found = only(tmp_path, missed(), document(IN_USE[1]))
-    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+    found = only(tmp_path, slow_device(), document(IN_USE[1]))
+    assert (found.status, rules(found)) == ("PERF-FAIL", {"reference"})
     assert f"In stream_local, p{USED.format(1, 2)[1:]}" in found.caveats
 
 
 def test_all_devices_count_where_those_of_the_metric_are_not_known(tmp_path):
-    case = made.good() | missed()
-    results = made.write(tmp_path, [(case, document(IN_USE[1]))])
+    results = SessionBuilder(tmp_path).check(document=document(IN_USE[1]), **slow_device()).write()
     (file,) = results.rglob("metrics.json")
     file.unlink()
-    (found,) = made.judge(results).values()
-    assert (found.status, made.rules(found)) == ("UNSTABLE", {"device-in-use"})
+    (found,) = judge(results).values()
+    assert (found.status, rules(found)) == ("UNSTABLE", {"device-in-use"})
 
 
 def test_miss_on_a_busy_host_is_not_proven_against_the_node(tmp_path):
-    found = only(tmp_path, missed(), document(BUSY_HOST))
-    assert (found.status, made.rules(found)) == ("UNSTABLE", {"host-busy"})
+    found = only(tmp_path, slow_device(), document(BUSY_HOST))
+    assert (found.status, rules(found)) == ("UNSTABLE", {"host-busy"})
     assert found.reasons[0].sentence == f"stream_local: {BUSY} {SENTENCE}"
 
 
 def test_noise_beside_others_names_them(tmp_path):
     noisy = {"exit_code": 7, "status": "too-noisy", "message": "30 % wide"}
-    case = made.failed("sanity", job_exitcode=7)
+    case = failed("sanity", job_exitcode=7)
     for number, rule in ((1, "device-in-use"), (0, "too-noisy")):
         own = document(IN_USE[number], outcome=noisy, series=[NOISY])
-        (found,) = made.judge(
-            made.write(tmp_path / str(number), [(made.good() | case, own)])
-        ).values()
-        assert (found.status, made.rules(found)) == ("UNSTABLE", {rule})
+        found = SessionBuilder(tmp_path / str(number)).check(document=own, **case).verdict()
+        assert (found.status, rules(found)) == ("UNSTABLE", {rule})
         assert found.reasons[0].sentence.endswith("ended with too-noisy: 30 % wide")
 
 
@@ -138,16 +143,16 @@ def test_noise_beside_others_names_them(tmp_path):
 )
 def test_only_what_was_measured_is_excused(tmp_path, error, status, rule):
     named = "" if error == "SanityError" else f"{decamelize(error, ' ')}: "
-    case = made.failed("sanity", f"{named}{BUSY}\nit is odd", error)
+    case = failed("sanity", f"{named}{BUSY}\nit is odd", error)
     found = only(tmp_path, case, document(BUSY_HOST))
-    assert (found.status, made.rules(found)) == (status, {rule})
+    assert (found.status, rules(found)) == (status, {rule})
     assert found.reasons[0].sentence == f"stream_local: {BUSY} it is odd"
 
 
 def test_doubted_value_on_a_quiet_node_is_not_believed(tmp_path):
-    case = made.failed("sanity", "one of them is wrong", "DoubtedValueError")
+    case = failed("sanity", "one of them is wrong", "DoubtedValueError")
     found = only(tmp_path, case, document(state()))
-    assert (found.status, made.rules(found)) == ("INCOMPLETE", {"not-believed"})
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"not-believed"})
 
 
 @pytest.mark.parametrize("status", ["wrong-data", "device-error"])
@@ -156,57 +161,61 @@ def test_wrong_data_and_errors_are_not_excused(tmp_path, status):
     series = [factories.series(verification=factories.mismatched())] if code == 5 else []
     outcome = {"exit_code": code, "status": status, "message": "it broke"}
     own = document(IN_USE[0], series=series, complete=code == 5, outcome=outcome)
-    case = made.good() | made.failed("sanity", job_exitcode=code)
-    (found,) = made.judge(made.write(tmp_path, [(case, own)])).values()
-    assert made.rules(found) == {status}
+    found = SessionBuilder(tmp_path).failed("sanity", document=own, job_exitcode=code).verdict()
+    assert rules(found) == {status}
 
 
 def test_pass_beside_others_is_a_pass_with_a_caveat(tmp_path):
-    found = only(tmp_path, made.kept_on_gpus(), document(IN_USE[0]))
+    found = only(tmp_path, kept_on_gpus(), document(IN_USE[0]))
     assert (found.status, found.reasons) == ("PASS", [])
     assert f"In stream_local, p{USED.format(0, 1)[1:]}" in found.caveats
 
 
 def test_pass_after_it_leaves_a_caveat(tmp_path):
-    first = made.write(tmp_path / "a", [(made.good() | missed(), document(BUSY_HOST))])
-    again = made.write(tmp_path / "b", [(made.good() | made.kept_on_gpus(), document(state()))],
-                       start=factories.SESSION_START + 3)  # fmt: skip
-    found = made.judge(first, again)["node1"]
+    first = (
+        SessionBuilder(tmp_path / "a").check(document=document(BUSY_HOST), **slow_device()).write()
+    )
+    again = (
+        SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3)
+        .check(document=document(state()), **kept_on_gpus())
+        .write()
+    )
+    found = judge(first, again)["node1"]
     assert found.status == "PASS"
     assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
 
 
 def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document(tmp_path):
     """ReFrame gives a retry a folder of its own; the document of the failed attempt stays."""
-    first = made.good() | missed()
-    again = made.good(
+    first = good_case() | slow_device()
+    again = good_case(
         stagedir=str(factories.case_folder(tmp_path, "stream_local_retry1", "stage")),
         outputdir=str(factories.case_folder(tmp_path, "stream_local_retry1")),
-        **made.kept_on_gpus(),
+        **kept_on_gpus(),
     )
-    made.write(tmp_path, [(first, document(BUSY_HOST))])
+    SessionBuilder(tmp_path).add(first, document(BUSY_HOST)).write()
     passed = factories.case_folder(tmp_path, "stream_local_retry1") / "result.json"
     factories.write_metrics(factories.write(passed, document(state())), again["perfvalues"])
-    found = made.judge(made.write(tmp_path, [(again, None)], earlier=[first]))["node1"]
+    found = SessionBuilder(tmp_path, earlier=[first]).add(again, None).verdicts()["node1"]
     assert found.status == "PASS"
     assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
 
 
 def test_a_limit_that_both_attempts_missed_has_one_reason(tmp_path):
-    first = made.good() | missed()
+    first = good_case() | slow_device()
     again = first | {
         "stagedir": str(factories.case_folder(tmp_path, "stream_local_retry1", "stage"))
     }
-    made.write(tmp_path, [(first, document(HOT))])
+    SessionBuilder(tmp_path).add(first, document(HOT)).write()
     failed = factories.case_folder(tmp_path, "stream_local_retry1", "stage") / "result.json"
     factories.write_metrics(factories.write(failed, document(state())), again["perfvalues"])
-    found = made.judge(made.write(tmp_path, [(again, None)], earlier=[first]))["node1"]
+    found = SessionBuilder(tmp_path, earlier=[first]).add(again, None).verdicts()["node1"]
     assert [reason.sentence for reason in found.reasons] == [f"stream_local: {SENTENCE}"]
 
 
 def test_slow_device_is_told_with_what_slowed_it(tmp_path):
-    found = only(tmp_path, missed(), document(HOT))
-    assert (found.status, made.rules(found)) == ("PERF-FAIL", {"reference"})
+    found = only(tmp_path, slow_device(), document(HOT))
+    assert (found.status, rules(found)) == ("PERF-FAIL", {"reference"})
     assert found.reasons[0].sentence == f"stream_local: {SENTENCE[:-1]}; {SLOW}."
     assert not any("throttled" in one for one in found.caveats)
 
@@ -215,7 +224,7 @@ def test_device_that_takes_no_part_is_a_caveat(tmp_path):
     turned = document(copy.deepcopy(HOT))
     for one in (turned["state"]["before"], turned["state"]["after"]):
         one["devices"] = [each | {"index": 1 - each["index"]} for each in one["devices"]]
-    found = only(tmp_path, missed(), turned)
+    found = only(tmp_path, slow_device(), turned)
     assert found.reasons[0].sentence == f"stream_local: {SENTENCE}"
     assert (
         "In stream_local, device 1 (0000:42:00.0) was throttled by power meanwhile "
@@ -225,8 +234,8 @@ def test_device_that_takes_no_part_is_a_caveat(tmp_path):
 
 def test_caveat_is_one_sentence_for_all_checks(tmp_path):
     names = ["a", "b", "c", "d", "e"]
-    cases = [(made.good(name), document(HOT if name != "e" else state())) for name in names]
-    (found,) = made.judge(made.write(tmp_path, cases)).values()
+    cases = [(good_case(name), document(HOT if name != "e" else state())) for name in names]
+    found = SessionBuilder(tmp_path).each(cases).verdict()
     slow = [one for one in found.caveats if "throttled" in one]
     assert slow == [
         f"In 4 of 5 checks ({listed(names[:4], 3)}), device 0 (0000:41:00.0) was throttled by "
@@ -238,13 +247,16 @@ def test_new_uncorrected_errors_are_of_the_hardware_however_the_check_ended(tmp_
     broken = state(last=[{}, {"memory_errors": {"corrected": 0, "uncorrected": 2}}])
     said = "Device 1 (0000:42:00.0) had 2 new uncorrected memory errors meanwhile."
     passed = only(tmp_path / "a", {}, document(broken))
-    assert (passed.status, made.rules(passed)) == ("HW-FAIL", {"memory-errors"})
+    assert (passed.status, rules(passed)) == ("HW-FAIL", {"memory-errors"})
     assert passed.reasons[0].sentence == f"stream_local: {said}"
-    slow = only(tmp_path / "b", missed(), document(broken))
-    assert (slow.status, made.rules(slow)) == ("HW-FAIL", {"memory-errors", "reference"})
-    again = made.write(tmp_path / "c", [(made.good(), document(state()))],
-                       start=factories.SESSION_START + 3)  # fmt: skip
-    assert made.judge(tmp_path / "a", again)["node1"].status == "HW-FAIL"
+    slow = only(tmp_path / "b", slow_device(), document(broken))
+    assert (slow.status, rules(slow)) == ("HW-FAIL", {"memory-errors", "reference"})
+    again = (
+        SessionBuilder(tmp_path / "c", start=factories.SESSION_START + 3)
+        .passed(document=document(state()))
+        .write()
+    )
+    assert judge(tmp_path / "a", again)["node1"].status == "HW-FAIL"
 
 
 def linked(before, after, at=0):
@@ -269,8 +281,8 @@ def xgmi(corrected, uncorrected):
 
 def programs(folder, *documents):
     """Judge a session of good checks."""
-    cases = [(made.good(f"check_{n}") | made.kept_on_gpus(), it) for n, it in enumerate(documents)]
-    (found,) = made.judge(made.write(folder, cases)).values()
+    cases = [(good_case(f"check_{n}") | kept_on_gpus(), it) for n, it in enumerate(documents)]
+    found = SessionBuilder(folder).each(cases).verdict()
     return found
 
 
@@ -293,7 +305,7 @@ def test_counter_of_a_link_that_stands_is_neither_judged_nor_a_caveat(tmp_path):
 
 def test_uncorrected_errors_of_links_are_of_the_hardware_and_name_the_link(tmp_path):
     found = programs(tmp_path, linked(xgmi(3, 0), xgmi(4, 2)))
-    assert (found.status, made.rules(found)) == ("HW-FAIL", {"link-errors"})
+    assert (found.status, rules(found)) == ("HW-FAIL", {"link-errors"})
     said = "device 1 (0000:42:00.0) had {} meanwhile"
     assert found.reasons[0].sentence.endswith(
         f"D{said.format('2 new uncorrected xGMI errors')[1:]}."
@@ -317,7 +329,7 @@ def test_errors_between_the_programs_of_a_session_count(tmp_path):
         linked(xgmi(3, 0), xgmi(3, 0), at=0),
         linked(xgmi(3, 1), xgmi(3, 1), at=2),
     )
-    assert (broken.status, made.rules(broken)) == ("HW-FAIL", {"link-errors"})
+    assert (broken.status, rules(broken)) == ("HW-FAIL", {"link-errors"})
     assert broken.reasons[0].sentence == said.format("1 new uncorrected xGMI error")
 
 
@@ -329,15 +341,17 @@ def test_errors_of_programs_that_overlap_count_once(tmp_path):
 
 
 def test_errors_between_two_sessions_are_of_neither(tmp_path):
-    first = made.write(
-        tmp_path / "a", [(made.good() | made.kept_on_gpus(), linked(xgmi(3, 0), xgmi(3, 0)))]
+    first = (
+        SessionBuilder(tmp_path / "a")
+        .check(document=linked(xgmi(3, 0), xgmi(3, 0)), **kept_on_gpus())
+        .write()
     )
-    later = made.write(
-        tmp_path / "b",
-        [(made.good() | made.kept_on_gpus(), linked(xgmi(3, 4), xgmi(3, 4), at=30))],
-        start=factories.SESSION_START + 3,
+    later = (
+        SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3)
+        .check(document=linked(xgmi(3, 4), xgmi(3, 4), at=30), **kept_on_gpus())
+        .write()
     )
-    assert made.judge(first, later)["node1"].status == "PASS"
+    assert judge(first, later)["node1"].status == "PASS"
 
 
 def test_counters_that_went_back_are_a_caveat(tmp_path):
