@@ -53,12 +53,13 @@ from fabricheck.results import (
     session_checks,
 )
 from fabricheck.results.model import ResultDocument
-from fabricheck.rfm import slurm
-from fabricheck.run.every_node import session as node_session
+from fabricheck.schedulers import row as schedulers_row
+from fabricheck.schedulers import slurm
+from fabricheck.schedulers.table import SLURM
 from fabricheck.site import sites
 from fabricheck.site import software as spack
 from fabricheck.tools import benchmarks, nic_loopback, osu
-from fabricheck.tools.runner import Output, text_of
+from fabricheck.tools.runner import text_of
 from fabricheck.tools.topology import host, inventory
 from fabricheck.tools.topology import texts as topology_files
 from proof.fuzzing.judging import Reader, Text, leaves, plain_json, plain_yaml
@@ -353,7 +354,7 @@ def _said(path: Path) -> Any:
         said = raw.decode("utf-8", options.get("errors") or "strict")
         return subprocess.CompletedProcess(command, 0, said, "")
 
-    return mock.patch.object(slurm.subprocess, "run", run)
+    return mock.patch.object(schedulers_row.subprocess, "run", run)
 
 
 def _slurm() -> Iterator[Reader]:
@@ -375,24 +376,23 @@ def _slurm() -> Iterator[Reader]:
             return read_text(path) if what == "job" else first + "\n" + rest
 
         with mock.patch.object(slurm, "_shown", shown):
-            found = node_session.find_allocation(
+            found = SLURM.allocation(
                 environment={"SLURM_JOB_ID": "17", "SLURM_JOB_NODELIST": "node[1-3]"}
             )
         values: dict[Any, Any] = {"job": found.job, "ends": found.ends}
         values |= {name: one.state for name, one in found.nodes.items()}
         values["taken"] = nodelists.folded(
-            name for name, one in found.nodes.items() if "taken out" in (one.how_ended or "")
+            name
+            for name, one in found.nodes.items()
+            if "removed from the job" in (one.unusable or "")
         )
         return values
 
     def steps(path: Path) -> Mapping[Any, Any]:
-        with mock.patch.object(node_session.runner, "run",
-                               lambda *_: Output(0, 0.0, text_of(path), "")):  # fmt: skip
-            return {one.id: (one.name, one.node) for one in node_session.steps("17")}
+        with _said(path):
+            return {one.id: (one.name, one.node) for one in slurm.steps("17")}
 
-    listed = "".join(
-        f"17.{n}|{node_session.SESSION}|node{n}\n17.{n + 3}|mpi|node{n}\n" for n in (1, 2, 3)
-    )
+    listed = "".join(f"17.{n}|{slurm.SESSION}|node{n}\n17.{n + 3}|mpi|node{n}\n" for n in (1, 2, 3))
     listed += "17.batch|batch|node1\n17.extern|extern|node[1-3]\n"
 
     def names(path: Path) -> Mapping[Any, Any]:
