@@ -386,13 +386,12 @@ def list_of(partition: str) -> str:
             f"`{check['program']}`",
             amounts.sizes(check["sizes"]),
             check["sets"][0] if check["sets"] else "-",
-            str(len(check["metrics"])),
             ", ".join(f"{number} {kind}" for kind, number in check["limits"].items()),
         )
         for check in json.loads(done.stdout)["checks"]
     ]
     columns = (
-        "check", "experiment", "measures", "program", "sizes", "set", "metrics", "limits from"
+        "check", "experiment", "measures", "program", "sizes", "set", "metrics by limit"
     )  # fmt: skip
     return "\n".join(markdown(columns, rows)) + "\n"
 

@@ -16,6 +16,7 @@ def test_each_check_of_a_partition_is_a_line_with_what_limits_it(command):
     engine = by_name["p2p_engine"]
     assert (engine["program"], engine["sizes"], engine["sets"][0]) == ("p2p", str(1 << 30), "smoke")
     assert "engine_links2_worst" in engine["metrics"]
+    assert by_name["mpi_collectives_best"]["sizes"] == str(1 << 20)
     assert sum(engine["limits"].values()) == len(engine["metrics"])
     assert {"published elsewhere", "rule", "report only"} <= engine["limits"].keys()
     assert by_name["pingpong_in_order"]["limits"].keys() == {"report only"}

@@ -64,9 +64,9 @@ def test_before_the_first_session_the_checks_are_there(command, monkeypatch, tmp
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
     said = command("site", "sets", "--system", HERE).words
     assert "smoke 1 120 s 60 s - - node 2 240 s 180 s - - full 3 360 s - - -" in said
-    assert "a E1 stream 1 GiB smoke 0" in said
-    assert "b E1 stream 64 KiB to 1 MiB (3) node 0" in said
-    assert "c E1 stream 4 B to 1 GiB full 0" in said
+    assert "a E1 stream 1 GiB smoke - b" in said
+    assert "b E1 stream 64 KiB to 1 MiB (3) node - c" in said
+    assert "c E1 stream 4 B to 1 GiB full -" in said
     assert "A simulated node with four AMD MI250X (eight devices); simulated" in said
 
 
@@ -75,6 +75,26 @@ def test_the_checks_and_limits_of_each_set_are_told(command, monkeypatch, tmp_pa
     found = command("site", "sets", json=True).json
     assert [one["checks"] for one in found["sets"]] == [["a"], ["a", "b"], ["a", "b", "c"]]
     assert [one["limits_s"] for one in found["sets"]] == [120, 240, 360]
+
+
+def test_the_name_of_a_set_leaves_the_others_out(command, monkeypatch, tmp_path):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    found = command("site", "sets", "node", json=True).json
+    assert [one["set"] for one in found["sets"]] == ["node"]
+    assert [one["check"] for one in found["checks"]] == ["a", "b"]
+
+
+def test_a_name_that_is_no_set_is_refused_with_the_one_that_is_meant(command):
+    said = command("site", "sets", "smoek", code=3).stderr
+    assert "did you mean smoke?" in said
+
+
+def test_a_set_that_is_also_a_check_is_told(command, monkeypatch, tmp_path):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "none"))
+    monkeypatch.setitem(CHECKS, "smoke", ["smoke"])
+    monkeypatch.setitem(SIZES, "smoke", "")
+    assert "smoke is also a check" in command("site", "sets", "smoke").words
+    assert "is also a check" not in command("site", "sets", "node").words
 
 
 def test_a_session_of_a_set_tells_what_it_took_here_and_on_the_simulated_clock(

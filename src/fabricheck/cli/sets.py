@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import difflib
+from collections.abc import Collection, Iterator, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Annotated
@@ -13,7 +14,7 @@ from fabricheck.cli import commands
 from fabricheck.cli.output import AsJson, partition_names
 from fabricheck.core import amounts, show
 from fabricheck.core.errors import NotFoundError
-from fabricheck.core.show import listed
+from fabricheck.core.show import enumerated, listed
 from fabricheck.judge import set_times
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.judge.set_times import Sets, Took
@@ -26,15 +27,24 @@ from fabricheck.results.session import Session, read_report
 from fabricheck.site import partitions
 from fabricheck.site import sets as rules
 
-_CHECK_HEAD = ("Check", "Exp.", "Program", "Sizes", "Set", "Metrics", "Limits from")
+_CHECK_HEAD = ("Check", "Exp.", "Program", "Sizes", "Set", "Metrics by limit")
 _HEAD = ("Set", "Jobs", "Their limits", "May take", "Took", "In session")
+
+
+def _set_names(incomplete: str) -> list[str]:
+    return [name for name in rules.known() if name.startswith(incomplete)]
 
 
 @commands.command("site sets")
 def sets(
-    results: Annotated[
-        list[Path] | None,
-        typer.Argument(help="Results folders or run reports; default: the results folder."),
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="SET|RESULTS",
+            help="Sets, such as smoke; default: all. Results folders or run reports; default: the "
+            "results folder.",
+            autocompletion=_set_names,
+        ),
     ] = None,
     system: Annotated[
         str,
@@ -46,23 +56,45 @@ def sets(
     ] = "",
     as_json: AsJson = False,
 ) -> None:
-    """Show every check with what it measures and what limits it, and the sets with their times.
+    """Show the checks of sets with what they measure and what limits them, and the sets' times.
 
     The checks come from a dry run on this machine, each a job of its own or a step in an
     allocation. Measured times are those of sessions that ran the whole set on one node
     (docs/reference/sets.md).
     """
+    names, results = _asked(words or [])
     took = [time for session in _sessions(results) for time in set_times.took(session)]
     asked = listing.ask(system, checks_folders())
     named = {
         where: partitions.known(where).get("extras", {}).get("references")
         for where in {metrics.partition for metrics in asked}
     }
+    checks = listing.checks(asked, references_in(folder()), named, [*rules.known()])
     system_sets = Sets(
-        tuple(listing.checks(asked, references_in(folder()), named, [*rules.known()])),
-        tuple(set_times.times(asked, took)),
+        tuple(check for check in checks if not names or names & {*check.sets}),
+        tuple(time for time in set_times.times(asked, took) if not names or time.set in names),
     )
-    show.result(system_sets, _text(system_sets), as_json)
+    show.result(system_sets, _text(system_sets, names), as_json)
+
+
+def _asked(words: Sequence[str]) -> tuple[set[str], list[Path]]:
+    """Return the names of sets, and the paths of results.
+
+    :raises NotFoundError: when a word is neither, with the sets that are spelt like it.
+    """
+    names, paths = set(), []
+    for word in words:
+        if word in rules.known():
+            names.add(word)
+        elif Path(word).exists() or not word.isalpha():
+            paths.append(Path(word))
+        else:
+            close = difflib.get_close_matches(word, rules.known())
+            meant = f"; did you mean {enumerated(close, last='or')}?" if close else "."
+            raise NotFoundError(
+                f"There is no set and no folder {word}{meant} The sets are {listed(rules.known())}."
+            )
+    return names, paths
 
 
 def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
@@ -80,7 +112,7 @@ def _sessions(results: Sequence[Path] | None) -> Iterator[Session]:
             yield read_report(path, path.resolve().parent.parent)
 
 
-def _text(system_sets: Sets) -> Iterator[show.Block]:
+def _text(system_sets: Sets, names: Collection[str]) -> Iterator[show.Block]:
     for where, of_partition in groupby(system_sets.sets, key=lambda time: time.partition):
         chosen = list(of_partition)
         about = f"{where}: {_about(where, any(entry.took for entry in chosen))}"
@@ -94,7 +126,11 @@ def _text(system_sets: Sets) -> Iterator[show.Block]:
         yield ""
         yield _checks([check for check in system_sets.checks if check.partition == where])
         yield ""
+    for name in sorted({check.check for check in system_sets.checks} & {*names}):
+        yield f"{name} is also a check: fabricheck limits show {name}"
     for name, known in rules.known().items():
+        if names and name not in names:
+            continue
         yield f"{name} shows {known.shows}; not {known.not_}."
     last = (time.took[0] for time in system_sets.sets if time.took)
     yield from (f"{took.sentence} ({took.session})" for took in last if took.over)
@@ -125,9 +161,8 @@ def _checks(checks: Sequence[ListedCheck]) -> show.Table:
             check.program,
             amounts.sizes(check.sizes),
             check.sets[0] if check.sets else "-",
-            str(len(check.metrics)),
-            listed(f"{number} {kind}" for kind, number in check.limits.items()),
+            listed(f"{number} {kind}" for kind, number in check.limits.items()) or "-",
         )
         for check in checks
     ]
-    return show.Table(_CHECK_HEAD, rows, ("Metrics",))
+    return show.Table(_CHECK_HEAD, rows, whole=("Check",))

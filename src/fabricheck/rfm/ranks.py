@@ -326,6 +326,10 @@ class MpiCollectivesCheck(MpiCheck, special=True):  # type: ignore[call-arg]
 
     arguments = ("--pairs", "none", "--together", "none", "--types", "none")
 
+    def sizes_measured(self) -> str:
+        """Return the size of messages, which no option states, as `Check.sizes_measured` does."""
+        return str(COLLECTIVE_BYTES)
+
     def expected_metrics(self) -> Sequence[Metric]:
         """Return one metric for each collective and number of ranks."""
         return [
