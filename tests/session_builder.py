@@ -305,7 +305,12 @@ def without_limits(
 
 
 def measured(
-    folder: Path, number: int, values: Mapping[str, float], minutes: float, **more: Any
+    folder: Path,
+    number: int,
+    values: Mapping[str, float],
+    minutes: float,
+    ids: Sequence[str] = ("GPU-a", "GPU-b"),
+    **more: Any,
 ) -> Path:
     """Write a session of one check on this machine in a folder of its own; returns the folder.
 
@@ -314,7 +319,7 @@ def measured(
     start = factories.SESSION_START + minutes * MINUTE_S
     results = folder / f"session-{number}"
     session = SessionBuilder(results, number, where=HOST, command=None, start=start)
-    return session.measured(values, **more).write()
+    return session.measured(values, ids=ids, **more).write()
 
 
 def several(
@@ -330,17 +335,18 @@ def several(
     ]
 
 
-def job(
+def write_job(
     results: Path,
     values: Mapping[str, float | None],
     name: str = "17",
     simulated: Mapping[str, float] | None = None,
+    options: Mapping[str, Any] | None = None,
     **requested: dict[str, Any],
 ) -> Path:
     """Write a job over many nodes with a session a node; returns its folder.
 
     A node without a value has no results folder. simulated: by node the value of a partition that
-    is simulated there. requested: by node what else is known of it.
+    is simulated there. options: of the sessions. requested: by node what else is known of it.
     """
     folder = results / "every-node" / name
     folder.mkdir(parents=True)
@@ -348,15 +354,15 @@ def job(
     for node, value in values.items():
         shares[node] = {"results": node if value is not None else None} | requested.get(node, {})
         if value is not None:
-            _of_job(folder / node, node, value, simulated and simulated[node])
+            session = SessionBuilder(folder / node, **options or {})
+            _of_job(session, node, value, simulated and simulated[node])
     content = {"partition": None, "started": "2026-01-02T03:04:00Z", "job": name, "nodes": shares}
     factories.write(folder / "nodes.json", {"form": "fabricheck-nodes-1"} | content)
     return folder
 
 
-def _of_job(results: Path, node: str, value: float, simulated: float | None) -> None:
+def _of_job(session: SessionBuilder, node: str, value: float, simulated: float | None) -> None:
     """Write the session of a node of a job: steps of the allocation, to which ReFrame is local."""
-    session = SessionBuilder(results)
     step = {"scheduler": "local", "job_nodelist": ["login"]}
 
     def add(check: str, value: float, document: dict[str, Any], **changes: Any) -> None:

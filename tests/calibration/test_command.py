@@ -12,7 +12,7 @@ from fabricheck.cli import calibrate
 from fabricheck.core.errors import UsageError
 from fabricheck.site import this_machine
 from full_disk import files_of_at_most
-from repeated_sessions import PARTITION, measured, several
+from session_builder import HOST, measured, several
 
 STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
 STREAM = """\
@@ -123,7 +123,7 @@ def test_an_infinite_value_of_a_report(command, folder):
     sessions = several(folder.parent, STEADY)
     report = sessions[0] / "reports" / "run-0.json"
     text = report.read_text()
-    old = f'"{PARTITION}:copy_worst": [\n'
+    old = f'"{HOST}:copy_worst": [\n'
     assert old in text
     before, after = text.split(old)
     report.write_text(before + old + after.replace("100.0", "1e999", 1))
@@ -148,11 +148,11 @@ def test_like(command, folder):
     text = STREAM + "  local:large:\n    copy_worst: [0, null, null, GB/s]\n"
     (folder / "stream.yaml").write_text(text)
     run(command, folder, several(folder.parent, STEADY), "--write")
-    both = (PARTITION, "local:large")
+    both = (HOST, "local:large")
     assert "required" in run(command, folder, both, system="", name="transfer").stdout
     found = json.loads(run(command, folder, both, "--json", system="", name="transfer").stdout)
     assert [one["effect"] for one in found["changes"]] == ["required"]
-    assert found["record"]["measured_on"] == PARTITION
+    assert found["record"]["measured_on"] == HOST
     run(command, folder, both, "--write", system="", name="transfer")
     assert entries(folder, partition="local:large") == entries(folder)
 
@@ -179,12 +179,12 @@ def test_a_record_of_another_partition(command, folder):
     run(command, folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
-    said = f"{folder / 'calibrations' / 'a-b.yaml'}: this is the record of {PARTITION}, not of a:b."
+    said = f"{folder / 'calibrations' / 'a-b.yaml'}: this is the record of {HOST}, not of a:b."
     (folder / "calibrations" / "a-b.yaml").write_text(text)
     assert said in run(command, folder, ["a:b", "a:c"], code=4, system="", name="transfer").stderr
     assert said in run(command, folder, [], code=4, system="a:b", name="noise").stderr
     # Another partition whose record has the same name.
-    other = text.replace(f"partition: {PARTITION}", "partition: a-b:c")
+    other = text.replace(f"partition: {HOST}", "partition: a-b:c")
     (folder / "calibrations" / "a-b-c.yaml").write_text(other)
     later = [
         measured(
@@ -207,8 +207,8 @@ def test_a_record_of_another_partition(command, folder):
     [
         ("", (), "--system is missing: it must name a partition"),
         ("local", (), "--system local must name a partition"),
-        (PARTITION, (), "There is nothing to calibrate"),
-        (PARTITION, ("--page", "x.md"), "No such option: --page"),
+        (HOST, (), "There is nothing to calibrate"),
+        (HOST, ("--page", "x.md"), "No such option: --page"),
     ],
 )
 def test_bad_usage(command, folder, system, options, said):

@@ -13,7 +13,6 @@ from calibrate_command import entries, run, words
 from nodes_of_sessions import NIGHT, nights, recorded, times, write
 from test_references_written import REPOSITORY
 
-import distributed_sessions
 import factories
 from fabricheck.core.errors import InvalidInputError, UsageError
 from fabricheck.judge.calibration.gathering import gather
@@ -21,6 +20,7 @@ from fabricheck.references import calibrated
 from fabricheck.references.stated import References
 from fabricheck.results import requested_nodes
 from plain_references import in_plain_form
+from session_builder import PARTITION, SessionBuilder
 
 H200 = "h200:x2"
 CHECK = "p2p_engine"
@@ -220,16 +220,16 @@ def test_a_metric_with_two_modes(command, folder, one):
 
 def distributed(folder, *nights, start=factories.SESSION_START):
     for number, values in enumerate(nights):
-        distributed_sessions.session(
-            folder, values, number=number, start=start + 60 * NIGHT * number
-        )
+        SessionBuilder(folder, number=number, start=start + 60 * NIGHT * number).copies(
+            values
+        ).write()
     return folder
 
 
 def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
     """Also where a node failed, or never ran."""
     results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1, "n3": None, "n4": 8.0})
-    runs = gather([results], distributed_sessions.PARTITION).runs
+    runs = gather([results], PARTITION).runs
     found = {run.node: (run.group, run.values and run.values["stream_local", "copy_worst"].value)
              for run in runs}  # fmt: skip
     # n3 never ran, and the report has no place for it; n4 missed its reference.
@@ -243,7 +243,7 @@ def test_a_distributed_session_is_a_session_on_each_node(tmp_path):
 def test_leaving_out_a_node_that_is_not_there(tmp_path):
     results = distributed(tmp_path, {"n1": 10.0, "n2": 10.1})
     with pytest.raises(UsageError, match="No session has n7; the nodes are n1, n2"):
-        gather([results], distributed_sessions.PARTITION, without={"n1", "n7"})
+        gather([results], PARTITION, without={"n1", "n7"})
 
 
 def test_a_list_of_nodes_that_is_none(command, folder, one):
@@ -274,7 +274,7 @@ def test_a_node_that_left_nothing_is_said(command, folder, one):
     assert said in run(command, folder, [job], system=H200).stderr
     results = distributed(folder.parent / "r", {"n1": 10.0, "n2": 10.1})
     requested_nodes.write(results / "output" / "nodes.json", requested)
-    said = gather([results], distributed_sessions.PARTITION).silent
+    said = gather([results], PARTITION).silent
     assert [one.split()[0] for one in said] == ["n0", "n3", "n4", "n9"]
 
 

@@ -13,7 +13,7 @@ from test_references_written import (
 )
 
 from fabricheck.core.errors import UsageError
-from repeated_sessions import measured, several
+from session_builder import measured, several
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from fabricheck.judge.calibration import changes, record
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references import calibrated
 from fabricheck.references.stated import References
-from repeated_sessions import PARTITION, measured, several
+from session_builder import HOST, measured, several
 
 REPOSITORY = Path(__file__).resolve().parents[2] / "reference_values"
 STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
@@ -48,7 +48,7 @@ def folder(tmp_path):
 
 
 def proposal(folder, sessions):
-    return changes.propose(record.build(gather(sessions, PARTITION).runs, PARTITION), folder)
+    return changes.propose(record.build(gather(sessions, HOST).runs, HOST), folder)
 
 
 def write(folder, sessions, accept_looser=False):
@@ -73,11 +73,11 @@ def test_the_record_is_all_that_is_written(folder):
         "copy_worst": [100.0, -0.02, None, "GB/s"],
         "add_worst": [0, None, None, "GB/s"],
     }
-    for check, partition in (("stream_local", "other:part"), ("mpi_data", PARTITION)):
+    for check, partition in (("stream_local", "other:part"), ("mpi_data", HOST)):
         assert after.entries(check, partition) == before.entries(check, partition)
-    origin = after.origin("stream_local", PARTITION, "copy_worst")
+    origin = after.origin("stream_local", HOST, "copy_worst")
     assert (origin.kind, origin.record) == ("calibration", "calibrations/local-host.yaml")
-    assert after.origin("stream_local", PARTITION, "add_worst").kind == "report only"
+    assert after.origin("stream_local", HOST, "add_worst").kind == "report only"
     text = (folder / "calibrations" / "local-host.yaml").read_text()
     write(folder, several(folder.parent, STEADY))
     assert (folder / "calibrations" / "local-host.yaml").read_text() == text
@@ -316,7 +316,7 @@ def test_a_record_of_an_earlier_format(folder):
     path.write_text(path.read_text().replace("format: 2", "format: 1"))
     said = r"is not a calibration record \(format: input should be 2, not 1\)\.$"
     with pytest.raises(InvalidInputError, match=said):
-        References(folder).record(PARTITION)
+        References(folder).record(HOST)
 
 
 def test_a_long_value_is_not_repeated_in_a_sentence(folder):

@@ -8,7 +8,7 @@ from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references.entries import follow
 from fabricheck.references.published import OWN_FOLDER
 from fabricheck.references.stated import References
-from repeated_sessions import PARTITION, measured, several
+from session_builder import HOST, measured, several
 
 SCAN = "stream_scan"
 STEADY = [1450.0, 1450.5, 1449.5, 1450.0, 1450.2, 1449.9]
@@ -27,7 +27,7 @@ def folder(tmp_path):
 
 
 def calibrated(folder, sessions, accept_looser=False):
-    made = record.build(gather(sessions, PARTITION).runs, PARTITION)
+    made = record.build(gather(sessions, HOST).runs, HOST)
     proposal = changes.propose(made, folder, "lumi")
     changes.write(proposal, accept_looser)
     return proposal
@@ -44,7 +44,7 @@ def test_the_sets_entries_stay_where_nothing_was_calibrated(folder, tmp_path):
     assert entries(folder, SCAN, named="lumi") == before[SCAN]
     found = References(folder)
     kinds = {
-        metric: found.origin("stream_local", PARTITION, metric, "lumi").kind
+        metric: found.origin("stream_local", HOST, metric, "lumi").kind
         for metric in ("copy_worst", "copy_median")
     }
     assert kinds == {"copy_worst": "calibration", "copy_median": "published"}
@@ -54,8 +54,8 @@ def test_every_number_can_be_followed_afterwards(folder, tmp_path):
     calibrated(folder, several(tmp_path, STEADY))
     found = References(folder)
     kinds = {}
-    for metric, (value, *_) in found.entries("stream_local", PARTITION, "lumi").items():
-        origin = found.origin("stream_local", PARTITION, metric, "lumi")
+    for metric, (value, *_) in found.entries("stream_local", HOST, "lumi").items():
+        origin = found.origin("stream_local", HOST, metric, "lumi")
         kinds[metric] = origin.kind
         if origin.kind != "calibration":
             assert follow(origin, found.data) == (value, "GB/s")
@@ -95,5 +95,5 @@ def test_counts_alone_leave_the_set_in_place(folder, tmp_path):
     sessions = [measured(tmp_path, number, {"misplaced": 0.0}, 60.0 * number, check="affinity",
                          unit="count") for number in range(6)]  # fmt: skip
     calibrated(folder, sessions)
-    origin = References(folder).origin("affinity", PARTITION, "misplaced", "lumi")
+    origin = References(folder).origin("affinity", HOST, "misplaced", "lumi")
     assert origin.kind == "derived"

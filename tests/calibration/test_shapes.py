@@ -8,7 +8,7 @@ from calibrate_command import run
 
 from fabricheck.judge.calibration.shapes import Shape, proposed, rates
 from fabricheck.node import products
-from repeated_sessions import several
+from session_builder import several
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 PLAIN_256 = Shape(256, 1, "plain")

@@ -12,7 +12,7 @@ from fabricheck.judge.calibration.gathering import gather
 from fabricheck.references import listing
 from fabricheck.references.calibrated import read
 from fabricheck.references.stated import References
-from repeated_sessions import PARTITION, measured
+from session_builder import HOST, measured
 
 ROOT = Path(__file__).resolve().parents[2]
 OTHER = "local:sim-mi250x"
@@ -42,7 +42,7 @@ p2p_engine:
 
 @pytest.fixture(scope="module")
 def of_this_machine():
-    return listing.ask(PARTITION, [ROOT / "reframe_checks"])
+    return listing.ask(HOST, [ROOT / "reframe_checks"])
 
 
 @pytest.fixture(autouse=True)
@@ -70,13 +70,13 @@ def calibrated(folder, tmp_path):
         sessions.append(
             measured(tmp_path, 10 + number, at_once, at + 1.5, check="stream_concurrent")
         )
-    runs = gather(sessions, PARTITION).runs
-    changes.write(changes.propose(record.build(runs, PARTITION), folder), accept_looser=False)
+    runs = gather(sessions, HOST).runs
+    changes.write(changes.propose(record.build(runs, HOST), folder), accept_looser=False)
     return folder
 
 
 def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated):
-    found = changes.transfer(calibrated, PARTITION, OTHER)
+    found = changes.transfer(calibrated, HOST, OTHER)
     assert {(one.check, one.metric): (one.entry[0], one.why) for one in found.changes} == {
         ("stream_local", "copy_worst"): (100.25, "measured on local:host"),
         ("stream_local", "add_worst"): (0, "not measured on local:host"),
@@ -98,14 +98,14 @@ def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated)
         "faults": [0, 0, 0, "count"],
     }
     origin = References(calibrated).origin("stream_local", OTHER, "copy_worst")
-    assert (origin.record, origin.measured_on) == ("calibrations/local-host.yaml", PARTITION)
+    assert (origin.record, origin.measured_on) == ("calibrations/local-host.yaml", HOST)
     # Who calibrates the first one again is told that the other rests on it.
     again = read(calibrated / "calibrations" / "local-host.yaml")
     assert any(OTHER in note for note in changes.propose(again, calibrated).notes)
 
 
 def test_a_record_of_its_own_comes_before_what_is_taken(calibrated):
-    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, HOST, OTHER), accept_looser=False)
     theirs = read(calibrated / "calibrations" / "local-host.yaml")
     copy = theirs.checks["stream_local"]["copy_worst"]
     own = copy.model_copy(update={"entry": [90.0, -0.02, None, "GB/s"]})
@@ -117,17 +117,17 @@ def test_a_record_of_its_own_comes_before_what_is_taken(calibrated):
 
 
 def test_what_is_taken_needs_no_entry_in_a_file_any_longer(calibrated):
-    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, HOST, OTHER), accept_looser=False)
     text = (calibrated / "stream.yaml").read_text()
     own = f"  {OTHER}:\n    copy_worst: [0, null, null, GB/s]\n"
     assert own in text
     (calibrated / "stream.yaml").write_text(text.replace(own, f"  {OTHER}:\n"))
-    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, HOST, OTHER), accept_looser=False)
     assert entries(calibrated, partition=OTHER)["copy_worst"][0] == 100.25
 
 
 def test_what_the_record_has_no_longer_can_not_be_taken(calibrated):
-    changes.write(changes.transfer(calibrated, PARTITION, OTHER), accept_looser=False)
+    changes.write(changes.transfer(calibrated, HOST, OTHER), accept_looser=False)
     path = calibrated / "calibrations" / "local-host.yaml"
     path.write_text(path.read_text().replace("    copy_worst:", "    other:"))
     with pytest.raises(InvalidInputError, match="takes copy_worst of stream_local from the record"):
@@ -139,16 +139,16 @@ def test_a_partition_with_values_of_its_own_is_left_alone(calibrated):
         text = (calibrated / "calibrations" / "local-host.yaml").read_text()
         path = calibrated / "calibrations" / "local-sim-mi250x.yaml"
         path.write_text(text.replace("partition: local:host", "partition: local:sim-mi250x"))
-        changes.transfer(calibrated, OTHER, PARTITION)
+        changes.transfer(calibrated, OTHER, HOST)
 
 
 def test_what_can_not_be_transferred(calibrated, folder):
     with pytest.raises(UsageError, match="cannot be used for itself"):
-        changes.transfer(folder, PARTITION, PARTITION)
+        changes.transfer(folder, HOST, HOST)
     with pytest.raises(NotFoundError, match="no calibration record"):
         changes.transfer(folder, "local:none", OTHER)
     with pytest.raises(NotFoundError, match="list no metric of local:none"):
-        changes.transfer(folder, PARTITION, "local:none")
+        changes.transfer(folder, HOST, "local:none")
 
 
 @pytest.fixture(scope="module")
@@ -193,9 +193,9 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
     values = [100.0, 101.0, 99.0, 110.0, 112.0, 108.0]
     sessions = [measured(tmp_path, number, {"copy_worst": value}, 30 * number - 25 * (number % 3))
                 for number, value in enumerate(values)]  # fmt: skip
-    runs = gather(sessions, PARTITION).runs
+    runs = gather(sessions, HOST).runs
     assert [run.campaign for run in runs] == [1, 1, 1, 2, 2, 2]
-    (found,) = record.noises(record.build(runs, PARTITION))
+    (found,) = record.noises(record.build(runs, HOST))
     # MAD 1 of 100 and 2 of 110: 1.4826 % and 2.6956 %; medians 100 and 110, of all 104.5.
     assert (found.check, found.unit, found.metrics) == ("stream_local", "GB/s", 1)
     assert found.within_run == 0
@@ -204,9 +204,9 @@ def test_the_noise_of_a_check_by_hand(tmp_path):
 
 
 def test_two_sessions_have_no_spread(tmp_path):
-    runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], PARTITION).runs
+    runs = gather([measured(tmp_path, 0, {"copy_worst": 1.0}, 0)], HOST).runs
     expected = record.Noise("stream_local", "GB/s", 1, 0.0, None, None)
-    assert list(record.noises(record.build(runs, PARTITION))) == [expected]
+    assert list(record.noises(record.build(runs, HOST))) == [expected]
 
 
 def test_a_page_is_changed_between_its_markers_only(tmp_path):

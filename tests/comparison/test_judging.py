@@ -33,7 +33,7 @@ from fabricheck.results.entry import Entry
 from fabricheck.results.reading import read
 from fabricheck.results.rows import Metric
 from fabricheck.results.session import read_report
-from repeated_sessions import measured
+from session_builder import measured
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
 RECORDED, LATER, REPORTS = H200 / "session-x2", H200 / "later-x2", H200 / "reports-x2"

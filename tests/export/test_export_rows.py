@@ -5,12 +5,11 @@ from pathlib import Path
 import pytest
 from exported import of, rows
 
-import distributed_sessions
 import factories
-import repeated_sessions
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from session_builder import SessionBuilder, without_limits
 
 
 def judged(value, reference, result="pass"):
@@ -124,7 +123,7 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, result
 
 
 def test_a_metric_that_is_not_finite_has_no_value(command, results_folder):
-    recorded = repeated_sessions.recorded({"copy_worst": float("inf"), "add_worst": 2.0})
+    recorded = without_limits({"copy_worst": float("inf"), "add_worst": 2.0})
     factories.session(results_folder, [factories.case(perfvalues=recorded)])
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
     found, _ = rows(command)
@@ -215,9 +214,9 @@ def requested(folder, partition, **nodes):
 def test_distributed_cases_are_told_apart_by_the_node_and_a_lost_node_has_a_row(
     command, results_folder
 ):
-    distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0, "node3": None})
+    SessionBuilder(results_folder).copies({"node1": 10.0, "node2": 5.0, "node3": None}).write()
     down = {"state": "DOWN", "because": "Not responding"}
-    requested(results_folder / "output", "cluster:queue",
+    requested(results_folder / "output", "cluster:gpu",
           node1={}, node2={}, node3={}, node4=down)  # fmt: skip
     found, _ = rows(command)
     metrics = of("metric", found)
@@ -242,7 +241,7 @@ def test_a_killed_session_of_every_node_has_a_row_for_each(command, results_fold
     folder = results_folder / "stage" / name / "cluster" / "queue" / "sim" / "stream_0a1b2c3d"
     factories.write(folder / "result.json")
     (folder / "rfm_job.sh").write_text("#!/bin/bash\n#SBATCH --nodelist=node1\n")
-    requested(results_folder / "output" / name, "cluster:queue", node1={}, node2={"state": "DOWN"})
+    requested(results_folder / "output" / name, "cluster:gpu", node1={}, node2={"state": "DOWN"})
     found, _ = rows(command, name, code=4)
     assert {row["node"]: row["result"] for row in of("node", found)} == {
         "node1": "present", "node2": "lost"

@@ -6,11 +6,10 @@ from pathlib import Path
 
 import pytest
 
-import distributed_sessions
 import factories
-import repeated_sessions
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
+from session_builder import SessionBuilder, without_limits
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -73,7 +72,7 @@ def test_every_metric_and_check_of_a_session_is_a_gauge(command, tmp_path):
 def test_labels_say_nothing_that_another_run_would_not(command, results_folder, tmp_path):
     texts = []
     for number, value in enumerate((30.0, 30.0)):
-        recorded = repeated_sessions.recorded({"copy_worst": value})
+        recorded = without_limits({"copy_worst": value})
         start = factories.SESSION_START + 3600 * number
         factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
         at = f"2026-01-02T0{3 + number}:04:05Z"
@@ -89,7 +88,7 @@ def test_labels_say_nothing_that_another_run_would_not(command, results_folder, 
 
 def test_several_values_of_one_metric_are_their_median(command, results_folder, tmp_path):
     for number, value in enumerate((10.0, 30.0, 11.0)):
-        recorded = repeated_sessions.recorded({"copy_worst": value})
+        recorded = without_limits({"copy_worst": value})
         start = factories.SESSION_START + 3600 * number
         factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
     text = written(command, tmp_path / "m.txt", "--all")
@@ -99,10 +98,10 @@ def test_several_values_of_one_metric_are_their_median(command, results_folder, 
 def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(
     command, results_folder, tmp_path
 ):
-    distributed_sessions.session(results_folder, {"node1": 10.0, "node2": 5.0})
+    SessionBuilder(results_folder).copies({"node1": 10.0, "node2": 5.0}).write()
     names = {name: RequestedNode() for name in ("node1", "node2", "node3")}
     started = "2026-01-02T03:00:00Z"
-    requested = RequestedNodes(partition="cluster:queue", started=started, nodes=names)
+    requested = RequestedNodes(partition="cluster:gpu", started=started, nodes=names)
     (results_folder / "output").mkdir(exist_ok=True)
     requested_nodes.write(results_folder / "output" / requested_nodes.NAME, requested)
     text = written(command, tmp_path / "m.txt")
@@ -114,7 +113,7 @@ def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(
 
 @pytest.mark.parametrize("name", ['a "b" \\ c', "a # b", "a b"])
 def test_odd_names_are_escaped_and_gitlab_reads_the_line(command, results_folder, tmp_path, name):
-    recorded = repeated_sessions.recorded({"copy_worst": 12.5})
+    recorded = without_limits({"copy_worst": 12.5})
     case = factories.case("odd", display_name=name, perfvalues=recorded)
     factories.session(results_folder, [case])
     text = written(command, tmp_path / "m.txt", code=0)

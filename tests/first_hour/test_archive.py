@@ -13,7 +13,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.report import figures
 from fabricheck.results import archive
-from repeated_sessions import PARTITION, measured
+from session_builder import HOST, measured
 
 GOOD, NOTHING, INVALID = 0, 3, 4
 
@@ -82,8 +82,8 @@ def test_the_verdict_lies_beside_the_archive(command, sent):
 
 
 def test_calibrate_and_compare_read_what_is_in_it(command, sent, tmp_path):
-    (inside,) = gather([sent], PARTITION).runs
-    (outside,) = gather([tmp_path / "elsewhere"], PARTITION).runs
+    (inside,) = gather([sent], HOST).runs
+    (outside,) = gather([tmp_path / "elsewhere"], HOST).runs
     assert inside.values == outside.values and inside.values
     same = command("compare", sent, tmp_path / "elsewhere").words
     assert "0 worse, 0 better" in same and "0 missing in B" in same
@@ -110,7 +110,7 @@ def test_what_is_no_archive(command, tmp_path, content, code, said):
     for line in (
         ["results", "show"],
         ["verdict"],
-        ["limits", "calibrate", "--system", PARTITION],
+        ["limits", "calibrate", "--system", HOST],
     ):
         found = command(*line, path, code=code).words
         assert said in found and "sent.tar.gz" in found
@@ -217,7 +217,7 @@ def test_an_archive_without_results(command, tmp_path):
     for line in (
         ["results", "show"],
         ["verdict"],
-        ["limits", "calibrate", "--system", PARTITION],
+        ["limits", "calibrate", "--system", HOST],
     ):
         assert (
             f"{path} contains no results of fabricheck." in command(*line, path, code=NOTHING).words
@@ -247,7 +247,7 @@ def test_a_sentence_about_a_file_in_an_archive_names_the_archive(command, tmp_pa
     for line, code in (
         (["results", "show"], INVALID),
         (["verdict"], INVALID),
-        (["limits", "calibrate", "--system", PARTITION], INVALID),
+        (["limits", "calibrate", "--system", HOST], INVALID),
     ):
         assert report in command(*line, path, code=code).words
 

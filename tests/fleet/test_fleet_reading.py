@@ -5,10 +5,10 @@ from __future__ import annotations
 import polars as pl
 import pytest
 
-import distributed_sessions
 from fabricheck.core.errors import FabricheckError, InvalidInputError, NotFoundError
 from fabricheck.judge.fleet import findings, reading
 from fleet import drawn_fleets
+from session_builder import write_job
 
 CHECKS = ("stream_local", "mpi_collectives")
 NODES = 12
@@ -133,7 +133,7 @@ def test_values_that_are_no_numbers_are_kept_as_such(rows, tmp_path):
 
 def test_a_job_over_nodes_has_a_node_without_any_result(tmp_path):
     values = {"node1": 10.0, "node2": 7.0, "node3": None, "node10": 10.1}
-    distributed_sessions.job(tmp_path, values, node3={"state": "DOWN"})
+    write_job(tmp_path, values, node3={"state": "DOWN"})
     fleet = reading.read([str(tmp_path / "every-node" / "17")])
     (partition,) = fleet.partitions
     assert partition.nodes == ["node1", "node2", "node10"]

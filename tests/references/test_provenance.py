@@ -35,7 +35,7 @@ from fabricheck.references.published import ACCEPTANCE, FILE, MACHINES, THRESHOL
 from fabricheck.references.published import OWN_FOLDER as FOLDER
 from fabricheck.references.stated import REDUCED, References
 from fabricheck.site import clusters, partitions, sites, this_machine
-from repeated_sessions import several
+from session_builder import several
 
 #: A machine of each node model, with the programs of Spack, whose versions a lock states.
 SINGLE_MACHINES = [

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-import distributed_sessions
+from session_builder import write_job
 
 BROWSER = shutil.which("chromium")
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
@@ -55,7 +55,7 @@ def too_wide(page, width):
 @pytest.mark.parametrize("width", [390, 1280])
 def test_no_page_is_wider_than_the_screen(command, tmp_path, width):
     nodes = {f"nid{number:06}": 10.0 for number in range(1, 39)} | {"nid000039": 7.0}
-    distributed_sessions.job(tmp_path / "results", nodes | {"nid000040": None})
+    write_job(tmp_path / "results", nodes | {"nid000040": None})
     for name, what in (("nodes", tmp_path / "results"), ("recorded", RECORDED)):
         done = command("report", what, "--output", tmp_path / name, code=None)
         page = Path(done.stdout.splitlines()[-1].removeprefix("Report: "))

@@ -7,7 +7,6 @@ import pytest
 from html_page import Page, faults
 
 import check_rows
-import distributed_sessions
 import factories
 from fabricheck.core.errors import NotFoundError
 from fabricheck.report import contents, nodes, page
@@ -15,6 +14,7 @@ from fabricheck.results import reading
 from fabricheck.results.observed import Observed
 from fabricheck.results.run_report import MetricResult
 from fabricheck.results.session import Case
+from session_builder import PARTITION, SessionBuilder, document_of, good_case, write_job
 
 #: node2 is slow, node3 was lost; node4 is asked for in nodes.json and never answered.
 THREE = {"node1": 10.0, "node2": 7.0, "node3": None}
@@ -23,9 +23,9 @@ STATES = {"node4": {"state": "DOWN", "because": "no power"}}
 
 @pytest.fixture
 def session(results_folder, one_figure):
-    distributed_sessions.session(results_folder, THREE)
+    SessionBuilder(results_folder).copies(THREE).write()
     requested = {node: STATES.get(node, {}) for node in (*THREE, "node4")}
-    content = {"partition": distributed_sessions.PARTITION, "started": "2026-01-02T03:04:00Z"}
+    content = {"partition": PARTITION, "started": "2026-01-02T03:04:00Z"}
     factories.write(
         results_folder / "output" / "nodes.json",
         {"form": "fabricheck-nodes-1", "nodes": requested} | content,
@@ -54,9 +54,9 @@ def test_every_node_has_its_word_and_the_one_that_is_down_too(session):
 def test_each_node_has_sections_of_its_own(session):
     found = contents.page_contents(reading.read())
     assert [(part.name, part.verdict.status) for part in found.parts] == [
-        ("cluster:queue (node2)", "PERF-FAIL"),
-        ("cluster:queue (node3)", "INCOMPLETE"),
-        ("cluster:queue (node1)", "PASS"),
+        ("cluster:gpu (node2)", "PERF-FAIL"),
+        ("cluster:gpu (node3)", "INCOMPLETE"),
+        ("cluster:gpu (node1)", "PASS"),
     ]
     # Each has the one value that is its own.
     assert [[one.value for one in part.missed] for part in found.parts] == [[7.0], [], []]
@@ -72,7 +72,7 @@ def test_the_page_and_its_summary_name_them(session):
         "4 nodes : 1 provisional PERF-FAIL (node2), 2 INCOMPLETE (node[3-4]), 1 provisional PASS"
         in text.replace("nodes:", "nodes :")
     )
-    assert "cluster:queue on node1 by the host runtime: 1 series" in text
+    assert "cluster:gpu on node1 by the host runtime: 1 series" in text
     (grid,) = [one["text"] for one in shown.all("ul") if one.get("class") == "grid"]
     assert grid.split("\n")[1:-1] == [
         "node2 provisional PERF-FAIL", "node3 INCOMPLETE", "node4 INCOMPLETE",
@@ -82,7 +82,7 @@ def test_the_page_and_its_summary_name_them(session):
 
 def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
     values = {"node1": 10.0, "node2": 7.0, "node3": 10.0, "node4": None}
-    job = distributed_sessions.job(results_folder, values, **STATES)
+    job = write_job(results_folder, values, **STATES)
     for what in (str(job), "17", "latest"):
         results = reading.read([what])
         assert (results.title, page.folder(results).parent.parent.name) == (
@@ -93,7 +93,7 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
         "node1": "PASS", "node2": "PERF-FAIL", "node3": "PASS", "node4": "INCOMPLETE",
     }  # fmt: skip
     assert [part.name for part in found.parts] == [
-        f"cluster:queue ({node})" for node in ("node2", "node1", "node3")
+        f"cluster:gpu ({node})" for node in ("node2", "node1", "node3")
     ]
     (first, *_) = found.coverage
     assert {ran.node: ran.failed for ran in first.ran} == {"node1": 0, "node2": 1, "node3": 0}
@@ -105,18 +105,16 @@ def test_a_job_over_many_nodes_is_one_page(results_folder, one_figure):
 
 
 def test_the_session_of_one_node_of_a_job_is_a_page_as_of_any(results_folder, one_figure):
-    job = distributed_sessions.job(results_folder, {"node1": 10.0, "node2": 7.0})
+    job = write_job(results_folder, {"node1": 10.0, "node2": 7.0})
     found = contents.page_contents(reading.read([str(job / "node2")]))
-    assert (found.nodes, [part.name for part in found.parts]) == (None, ["cluster:queue"])
+    assert (found.nodes, [part.name for part in found.parts]) == (None, ["cluster:gpu"])
     assert "On node2, 2026-01-02" in Page(page.files(found)["index.html"]).text()
 
 
 def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, one_figure):
     """node2 is slow where it is simulated alone, node3 as a machine."""
     values = {f"node{number}": 10.0 for number in range(1, 5)}
-    distributed_sessions.job(
-        results_folder, values | {"node3": 7.0}, simulated=values | {"node2": 5.0}
-    )
+    write_job(results_folder, values | {"node3": 7.0}, simulated=values | {"node2": 5.0})
     found = contents.page_contents(reading.read(["17"]))
     behind = {
         (node, one.clock): round(percent)
@@ -140,7 +138,7 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
     """As a machine, and by more where it is simulated: the machine is told first."""
     values = {f"node{number}": 10.0 for number in range(1, 7)}
     slow = {name: values | {"node5": value} for name, value in (("as", 7.0), ("in", 5.0))}
-    distributed_sessions.job(results_folder, slow["as"], simulated=slow["in"])
+    write_job(results_folder, slow["as"], simulated=slow["in"])
     found = contents.page_contents(reading.read(["17"]))
     assert [(part.observed.on, part.clock) for part in found.parts] == [
         ("node5", "measured"), ("node5", "simulated"),
@@ -152,7 +150,7 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
 def test_one_node_that_never_answered_is_no_empty_page(
     command, results_folder, one_figure, tmp_path
 ):
-    distributed_sessions.job(results_folder, {"node4": None}, **STATES)
+    write_job(results_folder, {"node4": None}, **STATES)
     done = command("report", "--output", tmp_path / "page", code=4)
     assert (done.exit_code, "which the scheduler called DOWN (no power)" in done.output) == (
         4,
@@ -164,9 +162,9 @@ def test_one_node_that_never_answered_is_no_empty_page(
 def test_values_without_any_document_are_of_what_the_site_says(results_folder):
     """A simulated partition whose documents are lost: its metrics are no measured ones."""
     cases = [
-        distributed_sessions.case(
-            node, partition="sim-mi250x", system="local",
-            perfvalues=distributed_sessions.perfvalues(value),
+        good_case(
+            node=node, where="local:sim-mi250x",
+            perfvalues={"local:sim-mi250x:copy_worst": factories.judged(value)},
         )
         for node, value in {"node1": 10.0, "node2": 9.5, "node3": 10.0}.items()
     ]  # fmt: skip
@@ -178,7 +176,7 @@ def test_values_without_any_document_are_of_what_the_site_says(results_folder):
 @pytest.fixture
 def fifty(results_folder, one_figure):
     values = {f"nid{number:04}": 10.0 + number % 7 / 100 for number in range(50)}
-    distributed_sessions.session(results_folder, values | {"nid0007": 7.0, "nid0044": None})
+    SessionBuilder(results_folder).copies(values | {"nid0007": 7.0, "nid0044": None}).write()
     return results_folder
 
 
@@ -195,14 +193,14 @@ def test_of_many_nodes_those_that_did_not_pass_have_sections(fifty):
     assert grid.count("nid00") == 50 and "nid0044 INCOMPLETE\n" in grid
     (table,) = [one["text"] for one in shown.all("table") if "First reason" in one["text"]]
     assert table.count("nid00") > 2 and "nid0045" not in table
-    table = list(csv.DictReader(io.StringIO(files["figures/all-nodes-cluster-queue-measured.csv"])))
+    table = list(csv.DictReader(io.StringIO(files["figures/all-nodes-cluster-gpu-measured.csv"])))
     assert len(table) == 49
     assert [row["node"] for row in table if row["stands_out"] == "True"] == ["nid0007"]
 
 
 def test_of_those_that_failed_the_farthest_off_are_the_worst(results_folder, one_figure):
     values = {f"node{number}": 8.9 - number / 10 for number in range(1, 7)}
-    distributed_sessions.session(results_folder, values)
+    SessionBuilder(results_folder).copies(values).write()
     found = contents.page_contents(reading.read())
     assert [part.observed.on for part in found.parts] == ["node6", "node5", "node4", "node3"]
     assert [row.node for row in found.nodes.rows][-2:] == ["node2", "node1"]
@@ -217,14 +215,14 @@ def test_chosen_nodes_have_sections(fifty):
 
 
 def test_where_all_passed_the_first_has_sections(results_folder, one_figure):
-    distributed_sessions.session(results_folder, {f"node{n}": 10.0 for n in range(1, 7)})
+    SessionBuilder(results_folder).copies({f"node{n}": 10.0 for n in range(1, 7)}).write()
     found = contents.page_contents(reading.read())
     assert ([part.observed.on for part in found.parts], found.status) == (["node1"], "PASS")
 
 
 def test_documents_of_many_nodes_outside_of_a_session(tmp_path, one_figure):
     for number in range(6):
-        document = distributed_sessions.document(f"node{number}")
+        document = document_of(f"node{number}")
         factories.write(tmp_path / f"{number}" / "result.json", document)
     found = contents.page_contents(reading.read([str(tmp_path)]))
     assert (found.nodes, len(found.parts), found.left_out) == (None, 1, 5)
@@ -235,24 +233,24 @@ def test_the_command_takes_nodes(command, session, tmp_path):
     done = command("report", "--node", "node[1-2]", "--output", folder, code=4)
     assert "node3 (fail) left no result document" in done.output
     assert "There is no result of node node4, which the scheduler called DOWN" in done.output
-    assert "cluster:queue (node2)" in (tmp_path / "page" / "index.html").read_text()
-    assert "cluster:queue (node3)" not in (tmp_path / "page" / "index.html").read_text()
+    assert "cluster:gpu (node2)" in (tmp_path / "page" / "index.html").read_text()
+    assert "cluster:gpu (node3)" not in (tmp_path / "page" / "index.html").read_text()
     done = command("report", "--node", "node9", "--output", folder, code=3)
     assert "no result of node9" in done.output
 
 
 def test_five_hundred_nodes_are_as_quick_to_look_at(results_folder, one_figure):
-    distributed_sessions.session(results_folder, {f"nid{n:04}": 10.0 for n in range(500)})
+    SessionBuilder(results_folder).copies({f"nid{n:04}": 10.0 for n in range(500)}).write()
     files = page.files(contents.page_contents(reading.read()))
     assert len(files["index.html"]) < 800_000
-    assert len(files["figures/all-nodes-cluster-queue-measured.svg"]) < 100_000
+    assert len(files["figures/all-nodes-cluster-gpu-measured.svg"]) < 100_000
 
 
 def over(values, unit="GB/s", metric="copy_worst"):
     """Return how one metric is spread over nodes."""
     parts = [
         Observed(
-            "cluster:queue",
+            "cluster:gpu",
             check_rows.checks(cases=[
                 Case("stream_local", "cluster", "queue", "host", "pass", None, frozenset(), (),
                      metrics={metric: MetricResult(value, None, None, None, unit, None)},
@@ -302,7 +300,7 @@ def test_of_two_nodes_nobody_knows_which_one_stands_out():
 
 def test_two_environments_of_a_check_are_two_metrics():
     parts = [
-        Observed("cluster:queue", check_rows.checks(cases=[
+        Observed("cluster:gpu", check_rows.checks(cases=[
             Case("stream_local", "cluster", "queue", environ, "pass", None, frozenset(), (),
                  metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)
             for environ, value in {"rocm5": 10.0, "rocm6": 20.0}.items()]), None, on=node)
@@ -330,7 +328,7 @@ def test_each_node_that_stands_out_is_named_once():
 
 def test_repetitions_on_a_node_are_one_value():
     parts = [
-        Observed("cluster:queue", check_rows.checks(cases=[
+        Observed("cluster:gpu", check_rows.checks(cases=[
             Case(f"stream_local %.repeat_no={number}", "cluster", "queue", "host", "pass", None,
                  frozenset(), (),
                  metrics={"copy": MetricResult(value, None, None, None, "GB/s", None)}, node=node)

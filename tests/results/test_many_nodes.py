@@ -5,19 +5,19 @@ import os
 import pytest
 
 import check_rows
-import distributed_sessions
 import factories
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.observed import observe
 from fabricheck.results.reading import of_session, read
+from session_builder import PARTITION, SIMULATED, SessionBuilder, document_of, write_job
 
 THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
 
 
 @pytest.fixture
 def three(results_folder):
-    distributed_sessions.session(results_folder, THREE)
+    SessionBuilder(results_folder).copies(THREE).write()
     return results_folder
 
 
@@ -25,7 +25,7 @@ def test_each_node_of_a_partition_is_observed_by_itself(three):
     folder = ResultsFolder(three)
     found = of_session(folder, folder.latest()).observed
     assert [(one.where, one.on, one.apart) for one in found] == [
-        ("cluster:queue", node, node) for node in THREE
+        ("cluster:gpu", node, node) for node in THREE
     ]
     assert [[point.value for point in one.points] for one in found] == [[10.0], [7.0], [10.1]]
     assert [[case.node for case in one.cases] for one in found] == [[node] for node in THREE]
@@ -54,7 +54,7 @@ def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
 def test_results_of_chosen_nodes(command, three):
     shown = command("results", "show", "--node", "node[2-3]", json=True).json["checks"]
     assert [entry["node"] for entry in shown] == ["node2", "node3"]
-    assert "stream_local @cluster:queue on node2 (fail)" in command("results", "show").stdout
+    assert "stream_local @cluster:gpu on node2 (fail)" in command("results", "show").stdout
     said = command("results", "show", "--node", "node[1,7-8]", code=3).stderr
     assert "There is no result of node[7-8] in session run-0." in said
     assert (
@@ -63,7 +63,7 @@ def test_results_of_chosen_nodes(command, three):
 
 
 def test_the_list_names_the_nodes_and_the_jobs(command, three):
-    distributed_sessions.job(three, THREE)
+    write_job(three, THREE)
     listed = command("results", "list").stdout
     assert "node[1-3]" in listed and "fabricheck results show 17" in listed
     # Documents of a job have reports of their own.
@@ -80,12 +80,12 @@ def test_claims_and_coverage_of_each_node(command, three):
     ran = {one["node"]: (one["passed"], one["failed"], one["series"]) for one in first["ran"]}
     assert ran == {"node1": (1, 0, 1), "node2": (0, 1, 1), "node3": (1, 0, 1)}
     text = " ".join(command("results", "coverage").stdout.split())
-    assert "cluster:queue on node[1,3] by the host runtime: each 1 series" in text
-    assert "cluster:queue on node2 by the host runtime: 1 series" in text
+    assert "cluster:gpu on node[1,3] by the host runtime: each 1 series" in text
+    assert "cluster:gpu on node2 by the host runtime: 1 series" in text
 
 
 def test_a_job_has_each_node_and_names_the_one_without_results(command, results_folder):
-    distributed_sessions.job(results_folder, THREE | {"node4": None})
+    write_job(results_folder, THREE | {"node4": None})
     shown = command("results", "show", "17", json=True, code=3)
     assert [entry["node"] for entry in shown.json["checks"]] == [*THREE, None]
     assert "There is no result of node node4." in shown.stderr
@@ -96,9 +96,9 @@ def test_a_job_has_each_node_and_names_the_one_without_results(command, results_
 
 
 def test_a_document_of_another_node_in_a_job_is_a_problem(command, results_folder):
-    job = distributed_sessions.job(results_folder, THREE)
+    job = write_job(results_folder, THREE)
     path = factories.case_folder(job / "node1", "stream_local") / "result.json"
-    factories.write(path, distributed_sessions.document("node3"))
+    factories.write(path, document_of("node3"))
     said = command("results", "show", job, "--node", "node1", code=4).stderr
     assert f"on node1: {path} was measured on node node3." in " ".join(said.split())
 
@@ -117,7 +117,7 @@ def pairs(command, a, b, code=0):
 
 
 def test_the_same_nodes_are_compared_and_one_that_is_gone_is_missing(command, three, tmp_path):
-    distributed_sessions.session(tmp_path / "b", {"node3": 7.0, "node1": 10.0})
+    SessionBuilder(tmp_path / "b").copies({"node3": 7.0, "node1": 10.0}).write()
     assert pairs(command, three, tmp_path / "b", code=10) == [
         ("node1", "node1", [], []),
         ("node3", "node3", ["fail"], []),
@@ -130,12 +130,12 @@ def test_one_node_against_another_of_the_same_session(command, three):
         ("node1", "node2", ["fail"], [])
     ]
     said = command("compare", "latest@node1", "latest@node9", code=3).stderr
-    assert "no partition or node 'node9'; it has cluster:queue on node[1-3]." in said
+    assert "no partition or node 'node9'; it has cluster:gpu on node[1-3]." in said
 
 
 def test_jobs_are_compared_node_by_node(command, results_folder):
-    distributed_sessions.job(results_folder, THREE)
-    distributed_sessions.job(results_folder, THREE | {"node2": 10.0}, name="18")
+    write_job(results_folder, THREE)
+    write_job(results_folder, THREE | {"node2": 10.0}, name="18")
     assert pairs(command, "17", "18") == [
         (node, node, ["pass"] if node == "node2" else [], []) for node in THREE
     ]
@@ -144,15 +144,15 @@ def test_jobs_are_compared_node_by_node(command, results_folder):
 
 def test_of_many_nodes_those_without_a_change_are_one_line(command, results_folder, tmp_path):
     values = {f"node{number}": 10.0 for number in range(1, 8)}
-    distributed_sessions.session(results_folder, values)
-    distributed_sessions.session(tmp_path / "b", values | {"node5": 7.0})
+    SessionBuilder(results_folder).copies(values).write()
+    SessionBuilder(tmp_path / "b").copies(values | {"node5": 7.0}).write()
     shown = " ".join(command("compare", "latest", tmp_path / "b", code=10).stdout.split())
     assert "Unchanged, shown with --all: node[1-4,6-7]." in shown
-    assert "cluster:queue on node5" in shown and "cluster:queue on node4" not in shown
+    assert "cluster:gpu on node5" in shown and "cluster:gpu on node4" not in shown
 
 
 def test_coverage_of_a_job_is_that_of_its_nodes(command, results_folder):
-    distributed_sessions.job(results_folder, THREE)
+    write_job(results_folder, THREE)
     for name in ("17", "latest"):
         found = command("results", "coverage", name, json=True).json
         assert found["session"] == "17"
@@ -161,9 +161,9 @@ def test_coverage_of_a_job_is_that_of_its_nodes(command, results_folder):
 
 def test_a_job_whose_file_is_cut_costs_the_others_nothing(command, three):
     """Of a disk that was full once: what was written later is as good as before."""
-    cut = distributed_sessions.job(three, {"node1": 10.0}, name="16") / "nodes.json"
+    cut = write_job(three, {"node1": 10.0}, name="16") / "nodes.json"
     cut.write_text('{"form":')
-    distributed_sessions.job(three, THREE)
+    write_job(three, THREE)
     os.utime(cut, (factories.SESSION_START - 60,) * 2)
     assert command("results", "show").stdout.startswith("Job 17 over 3 nodes")
     listed = command("results", "list", code=4)
@@ -178,7 +178,7 @@ def test_a_job_whose_file_is_cut_costs_the_others_nothing(command, three):
 def test_the_last_jobs_are_listed_first(command, results_folder):
     """Their numbers are no text: 9 is before 10."""
     for name, hour in (("9", "03"), ("10", "05"), ("100", "04")):
-        path = distributed_sessions.job(results_folder, THREE, name=name) / "nodes.json"
+        path = write_job(results_folder, THREE, name=name) / "nodes.json"
         path.write_text(path.read_text().replace("T03:", f"T{hour}:"))
     assert command("results", "list", json=True).json["jobs"] == ["10", "100", "9"]
 
@@ -190,7 +190,7 @@ def wherever(results, places):
         on = {"scheduler": "squeue", "job_nodelist": [node] if node else []}
         cases.append(factories.case(check, result="pass" if node else "fail", **on))
         if node is not None:
-            document = distributed_sessions.document(node)
+            document = document_of(node)
             factories.write(factories.case_folder(results, check) / "result.json", document)
     factories.session(results, cases)
     return results
@@ -212,14 +212,14 @@ def test_checks_that_ran_on_other_nodes_are_named(command, results_folder, tmp_p
     said = command("compare", here, other, code=3).stderr
     assert "stream_local, stream_scan: each ran on other nodes in B than in A" in said
     # One that is gone is no such thing, nor what stood in one node's place.
-    distributed_sessions.session(tmp_path / "c", {"node1": 10.0, "node2": 10.0})
-    distributed_sessions.session(tmp_path / "d", {"node2": 10.0, "node3": 10.0})
+    SessionBuilder(tmp_path / "c").copies({"node1": 10.0, "node2": 10.0}).write()
+    SessionBuilder(tmp_path / "d").copies({"node2": 10.0, "node3": 10.0}).write()
     assert "other nodes" not in command("compare", tmp_path / "c", tmp_path / "d", code=11).stderr
 
 
 def test_a_node_whose_report_is_cut_is_told_and_not_called_missing(command, results_folder):
-    distributed_sessions.job(results_folder, THREE)
-    job = distributed_sessions.job(results_folder, THREE, name="18")
+    write_job(results_folder, THREE)
+    job = write_job(results_folder, THREE, name="18")
     cut = job / "node2/reports/run-0.json"
     cut.write_text("{")
     said = command("compare", "17", "18", code=4).stderr
@@ -231,10 +231,10 @@ def test_a_node_whose_report_is_cut_is_told_and_not_called_missing(command, resu
 
 def test_a_node_whose_session_was_killed_is_told_and_not_called_missing(command, results_folder):
     for name in ("17", "18"):
-        job = distributed_sessions.job(results_folder, THREE, name=name)
+        job = write_job(results_folder, THREE, name=name)
     (job / "node2/reports/run-0.json").unlink()
-    left = job / "node2/output/20261121T200000-7/cluster/queue/host/stream_local/result.json"
-    factories.write(left, distributed_sessions.document("node2"))
+    left = job / "node2/output/20261121T200000-7/cluster/gpu/host/stream_local/result.json"
+    factories.write(left, document_of("node2"))
     killed = "The session on node2 has no report: it was killed."
     assert f"B: {killed}" in command("compare", "17", "18", code=4).stderr
     assert killed in command("compare", "17@node2", "18@node2", code=4).stderr
@@ -244,8 +244,8 @@ def test_a_node_whose_session_was_killed_is_told_and_not_called_missing(command,
 def test_one_partition_of_one_node_is_compared_with_another(command, results_folder):
     """Of each node the machine against what is simulated there, and of any two."""
     values = {"node1": 10.0, "node2": 10.0}
-    distributed_sessions.job(results_folder, values, simulated=values)
-    measured, simulated = distributed_sessions.PARTITION, distributed_sessions.SIMULATED
+    write_job(results_folder, values, simulated=values)
+    measured, simulated = PARTITION, SIMULATED
     assert [pair[:2] for pair in pairs(command, f"17@{measured}", f"17@{simulated}", code=3)] == [
         ("node1", "node1"), ("node2", "node2"),
     ]  # fmt: skip

@@ -10,7 +10,7 @@ from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.reading import read
 from fabricheck.results.table import link_class, metrics
-from repeated_sessions import measured
+from session_builder import measured
 
 NODE = load_node("mi250x")
 COPY = {"copy_worst": 10.0}

@@ -2,9 +2,9 @@
 
 import pytest
 
-import distributed_sessions
 import factories
 from fabricheck.results.folder import ResultsFolder, documents_of
+from session_builder import SessionBuilder, document_of, good_case
 
 
 def cases_of(results, *cases, **more):
@@ -13,14 +13,14 @@ def cases_of(results, *cases, **more):
 
 
 def test_a_distributed_case_has_its_name_and_its_node(results_folder):
-    distributed_sessions.session(results_folder, {"node3": 10.0, "gpu-04": None})
+    SessionBuilder(results_folder).copies({"node3": 10.0, "gpu-04": None}).write()
     folder = ResultsFolder(results_folder)
     found = [(case.name, case.where, case.node) for case in folder.latest().cases]
-    name, where = "stream_local", "cluster:queue"
+    name, where = "stream_local", "cluster:gpu"
     assert found == [(name, where, "node3"), (name, where, "gpu-04")]
     [_, lost] = documents_of(folder.latest())
     assert str(lost.problem) == (
-        "stream_local @cluster:queue on gpu-04 (fail) left no result document: job killed because "
+        "stream_local @cluster:gpu on gpu-04 (fail) left no result document: job killed because "
         "max_pending_time was exceeded."
     )
 
@@ -44,13 +44,13 @@ def test_without_distribution_the_node_is_that_of_the_job(results_folder, change
 
 
 def test_on_the_local_scheduler_a_distributed_case_has_no_node(results_folder):
-    [case] = cases_of(results_folder, distributed_sessions.case("localhost", scheduler="local"))
+    [case] = cases_of(results_folder, good_case(node="localhost", scheduler="local"))
     assert (case.name, case.node) == ("stream_local", None)
 
 
 def test_the_number_of_a_repetition_stays_in_the_name(results_folder):
-    shown = "stream_local %.repeat_no=1 %.part=cluster:queue %.nid=node3"
-    [case] = cases_of(results_folder, distributed_sessions.case("node3", display_name=shown))
+    shown = "stream_local %.repeat_no=1 %.part=cluster:gpu %.nid=node3"
+    [case] = cases_of(results_folder, good_case(node="node3", display_name=shown))
     assert (case.name, case.node) == ("stream_local %.repeat_no=1", "node3")
 
 
@@ -71,7 +71,7 @@ def test_of_a_killed_session_the_node_is_in_the_script_of_the_job(results_folder
     name = "20260102T030405-17"
     for node, digest in (("node3", "3aa82cd4"), ("node4", "dc5167c6")):
         folder = results_folder / f"stage/{name}/cluster/queue/sim/stream_local_{digest}"
-        factories.write(folder / "result.json", distributed_sessions.document(node))
+        factories.write(folder / "result.json", document_of(node))
         (folder / "rfm_job.sh").write_text(f"#!/bin/bash\n#SBATCH --nodelist={node}\nsrun x\n")
     alone = results_folder / f"stage/{name}/cluster/queue/sim/p2p_deadbeef"
     factories.write(alone / "result.json")
@@ -85,19 +85,19 @@ def test_of_a_killed_session_the_node_is_in_the_script_of_the_job(results_folder
 
 
 def test_a_document_that_says_another_node_is_a_problem_that_names_both(results_folder):
-    distributed_sessions.session(results_folder, {"node3": 10.0, "node4": 10.0})
+    SessionBuilder(results_folder).copies({"node3": 10.0, "node4": 10.0}).write()
     path = factories.case_folder(results_folder, "stream_local_node4") / "result.json"
-    factories.write(path, distributed_sessions.document("node3"))
+    factories.write(path, document_of("node3"))
     folder = ResultsFolder(results_folder)
     [own, other] = documents_of(folder.latest())
     assert (own.problem, own.node, other.document, other.node) == (None, "node3", None, "node4")
     assert str(other.problem) == (
-        f"stream_local @cluster:queue on node4: {path} was measured on node node3."
+        f"stream_local @cluster:gpu on node4: {path} was measured on node node3."
     )
 
 
 def test_an_older_document_says_no_node_and_is_of_its_case(results_folder):
-    distributed_sessions.session(results_folder, {"node3": 10.0})
+    SessionBuilder(results_folder).copies({"node3": 10.0}).write()
     path = factories.case_folder(results_folder, "stream_local_node3") / "result.json"
     factories.write(path)
     folder = ResultsFolder(results_folder)
@@ -108,7 +108,7 @@ def test_an_older_document_says_no_node_and_is_of_its_case(results_folder):
 def test_outside_of_a_scheduler_s_job_the_document_tells_the_node(one_session):
     """As inside an allocation, where checks are steps of ReFrame's local scheduler."""
     path = factories.case_folder(one_session, "stream_local") / "result.json"
-    factories.write(path, distributed_sessions.document("node3"))
+    factories.write(path, document_of("node3"))
     folder = ResultsFolder(one_session)
     [entry] = documents_of(folder.latest())
     assert (entry.case.node, entry.node) == (None, "node3")

@@ -5,8 +5,8 @@ import tarfile
 
 import pytest
 
-import distributed_sessions
 import factories
+from session_builder import write_job
 
 
 @pytest.fixture
@@ -36,7 +36,7 @@ def test_an_archive_has_what_is_listed_and_is_judged_like_the_folder(command, re
 def test_a_job_over_many_nodes_is_judged_from_an_archive_like_from_its_folder(
     command, tmp_path, monkeypatch
 ):
-    distributed_sessions.job(tmp_path / "results", {"node1": 10.0, "node2": 1.0})
+    write_job(tmp_path / "results", {"node1": 10.0, "node2": 1.0})
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path / "results"))
     archive = tmp_path / "job.tar.gz"
     command("results", "pack", "--output", archive)

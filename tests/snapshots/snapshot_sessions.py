@@ -14,10 +14,8 @@ from pathlib import Path
 
 import yaml
 
-import distributed_sessions
 import factories
-import repeated_sessions
-from session_builder import SessionBuilder, ended, failed, good_case, missed
+from session_builder import SessionBuilder, ended, failed, good_case, missed, several, write_job
 
 TESTS = Path(__file__).resolve().parents[1]
 H200 = TESTS / "outputs" / "h200"
@@ -27,6 +25,9 @@ import two_sessions as compared  # noqa: E402
 from fabricheck import __version__  # noqa: E402
 
 RESULTS = Path("results")
+
+#: A partition of several nodes, whose sessions do not tell what was typed.
+QUEUE = {"where": "cluster:queue", "command": None}
 
 #: Of the session on H200, what is calibrated.
 RECORDED_CHECKS = ("p2p_engine", "p2p_kernel", "stream_local", "stream_concurrent")
@@ -63,8 +64,8 @@ def distributed() -> None:
     """A session over nodes: node2 is slow, node3 was lost, node4 is down."""
     requested = {f"node{number}": {} for number in (1, 2, 3)}
     requested["node4"] = {"state": "DOWN", "because": "no power"}
-    distributed_sessions.session(RESULTS, {"node1": 10.0, "node2": 7.0, "node3": None})
-    content = {"partition": distributed_sessions.PARTITION, "started": "2026-01-02T03:04:00Z"}
+    SessionBuilder(RESULTS, **QUEUE).copies({"node1": 10.0, "node2": 7.0, "node3": None}).write()
+    content = {"partition": QUEUE["where"], "started": "2026-01-02T03:04:00Z"}
     content |= {"form": "fabricheck-nodes-1", "nodes": requested}
     factories.write(RESULTS / "output" / "nodes.json", content)
 
@@ -74,7 +75,7 @@ def job() -> None:
     values = {"node1": 10.0, "node2": 7.0, "node3": None, "node10": 10.1}
     simulated = {"node1": 9.5, "node2": 9.5, "node10": 9.5}
     because = {"state": "DOWN", "because": "no power"}
-    distributed_sessions.job(RESULTS, values, simulated=simulated, node3=because)
+    write_job(RESULTS, values, simulated=simulated, options=QUEUE, node3=because)
 
 
 def failures() -> None:
@@ -121,7 +122,7 @@ def older() -> None:
 def named() -> None:
     """Results with one of each kind that a name can be of, and what is none."""
     killed()
-    distributed_sessions.job(RESULTS, {"node1": 10.0, "node2": None})
+    write_job(RESULTS, {"node1": 10.0, "node2": None}, options=QUEUE)
     loose = RESULTS / "loose"
     factories.write(loose / "one" / "result.json")
     factories.write(loose / "two" / "result.json.partial", factories.killed_document())
@@ -165,8 +166,8 @@ def repeated() -> None:
         "stream_local:\n  local:host:\n"
         "    # What was measured first.\n    copy_worst: [98, -0.05, null, GB/s]\n"
     )
-    repeated_sessions.several(Path("steady"), [100.0, 100.5, 99.5, 100.0, 100.2, 99.9])
-    repeated_sessions.several(Path("slower"), [90.0, 90.5, 89.5, 90.0, 90.2, 89.9])
+    several(Path("steady"), [100.0, 100.5, 99.5, 100.0, 100.2, 99.9])
+    several(Path("slower"), [90.0, 90.5, 89.5, 90.0, 90.2, 89.9])
     shutil.copytree(H200 / "session-x2", "h200")
     report = Path("h200/reports/run-0.json")
     content = json.loads(report.read_text())

@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-import distributed_sessions
 import factories
 from fabricheck.core.errors import NotFoundError
 from fabricheck.judge.verdict import checks, evidence, judging, model
@@ -23,6 +22,7 @@ from session_builder import (
     judge,
     missed,
     rules,
+    write_job,
 )
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200"
@@ -126,15 +126,15 @@ def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
 
 
 def test_one_node_of_a_job_alone_is_not_told_of_the_others(tmp_path, monkeypatch):
-    distributed_sessions.job(tmp_path, {"node1": 10.0, "node2": 10.0, "node3": None})
+    write_job(tmp_path, {"node1": 10.0, "node2": 10.0, "node3": None})
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
     (found,) = judging.judge(reading.read(["17@node2"]))
     assert (found.node, found.status) == ("node2", "PASS")
 
 
 def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
-    first = distributed_sessions.job(tmp_path / "a", {"node1": 10.0, "node2": 10.0})
-    second = distributed_sessions.job(tmp_path / "b", {"node1": 10.0, "node2": None})
+    first = write_job(tmp_path / "a", {"node1": 10.0, "node2": 10.0})
+    second = write_job(tmp_path / "b", {"node1": 10.0, "node2": None})
     found = judge(first, second)
     assert {name: one.status for name, one in found.items()} == {
         "node1": "PASS",
@@ -153,7 +153,7 @@ def test_of_several_choices_no_set_is_the_whole():
 
 
 def test_a_folder_that_is_named_twice_counts_once(tmp_path):
-    job = distributed_sessions.job(tmp_path, {"node1": 10.0})
+    job = write_job(tmp_path, {"node1": 10.0})
     (found,) = judge(job, job).values()
     assert (found.status, found.checks.passed, len(found.sessions)) == ("PASS", 1, 1)
 
@@ -356,7 +356,7 @@ def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
 def job(tmp_path):
     """A job of ten nodes: one left nothing, one a broken document, one ran a check more."""
     values = {f"node{n}": 10.0 for n in range(9)} | {"node9": None}
-    job = distributed_sessions.job(tmp_path, values, simulated=values)
+    job = write_job(tmp_path, values, simulated=values)
     (path,) = (job / "node7").glob("output/**/stream_local/result.json")
     content = json.loads(path.read_text())
     content["series"][0]["median"] += 1
