@@ -183,7 +183,7 @@ def test_cores_near_the_devices_of_lumi_g(mi250x):
 @pytest.mark.parametrize("name", NODES)
 def test_each_device_has_cores_of_its_own_near_it(name):
     node = load(name)
-    masks = [int(mask, 16) for mask in near_masks(node).split(",")]
+    masks = [int(mask, 16) for mask in near_masks(node)]
     assert len(masks) == len(node.devices)
     for device, mask in zip(node.devices, masks, strict=True):
         assert mask and not mask & ~sum(1 << core for core in device.near_cores)

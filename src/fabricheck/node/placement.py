@@ -30,7 +30,7 @@ class Placement:
 
     @property
     def map_cpu(self) -> str:
-        """The cores in the form of Slurm's ``--cpu-bind=map_cpu``."""
+        """The cores, separated by commas."""
         return ",".join(map(str, self.cores))
 
     def first(self, number: int) -> Placement:
@@ -83,8 +83,8 @@ def in_order_of_cores(node: NodeModel) -> tuple[int, ...]:
     return tuple(device.index for device in devices)
 
 
-def near_masks(node: NodeModel) -> str:
-    """Return the cores of each device in the form of Slurm's ``--cpu-bind=mask_cpu``.
+def near_masks(node: NodeModel) -> list[str]:
+    """Return the cores of each device as a mask in hexadecimal digits.
 
     They are those near it, divided among the devices that are near the same ones.
     """
@@ -94,7 +94,7 @@ def near_masks(node: NodeModel) -> str:
         number = len(device.near_cores) // len(alike)
         first = number * alike.index(device.index)
         masks.append(sum(1 << core for core in device.near_cores[first : first + number]))
-    return ",".join(map(hex, masks))
+    return [hex(mask) for mask in masks]
 
 
 def cores_per_device(node: NodeModel) -> int:

@@ -105,10 +105,11 @@ def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
         command = str(launcher.run_command(job))
     finally:
         job.num_tasks = before
-    if jobs.starting(launcher) is None:
+    row = jobs.starting(launcher)
+    if row is None:
         return command
-    first, *rest = command.split(" ", 1)
-    return " ".join([first, *jobs.step_options(job, launcher, tasks, nodes), *rest])
+    options = jobs.step_options(job, launcher, tasks, nodes)
+    return " ".join([row.step, *options, command.removeprefix(row.step).strip()]).strip()
 
 
 @functools.cache

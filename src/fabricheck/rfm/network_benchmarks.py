@@ -63,7 +63,7 @@ class OfNodes(SeveralNodes):
         """
         if placed is None:
             return self.line(range(ranks), {})
-        binding = {name: option.format(placed.map_cpu) for name, option in table.binding().items()}
+        binding = {name: option.to(placed.cores) for name, option in table.binding().items()}
         return self.line(placed.devices, binding)
 
     def on_all_nodes(self, devices: Sequence[int]) -> list[int]:

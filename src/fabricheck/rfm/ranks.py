@@ -94,7 +94,7 @@ class RanksCheck(MeasuringCheck, special=True):  # type: ignore[call-arg]
                 f"The launcher {name} of partition {self.current_partition.fullname} has no "
                 f"known option to bind ranks to cores; supported are {listed(binding)}."
             )
-        return binding[name].format(placed.map_cpu)
+        return binding[name].to(placed.cores)
 
 
 class NearRanksCheck(RanksCheck, special=True):  # type: ignore[call-arg]

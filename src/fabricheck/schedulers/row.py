@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import subprocess
-from collections.abc import Collection, Mapping, MutableMapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
@@ -45,6 +45,21 @@ class Allocation:
     is_whole: bool = False
 
 
+@dataclass(frozen=True)
+class Binding:
+    """A launcher's option that binds rank i to the i-th of some cores, or masks of cores.
+
+    option: with ``{}`` in place of them. separator: what is between two of them.
+    """
+
+    option: str
+    separator: str = ","
+
+    def to(self, cores: Iterable[int | str]) -> str:
+        """Return the option for the cores, or the masks, of the ranks in order."""
+        return self.option.format(self.separator.join(map(str, cores)))
+
+
 class Scheduler:
     """A way to reach nodes: a row of the table.
 
@@ -53,14 +68,15 @@ class Scheduler:
     which a process runs. backends: ReFrame's schedulers that submit a job for each check. launcher:
     ReFrame's launcher of ranks as a step of the allocation around a session. commands: those that
     ReFrame's schedulers and launchers start. binding: by launcher, the option that binds rank i to
-    the i-th of some cores, and to no other. starter: the command that starts a session on a node.
+    the i-th of some cores, and to no other. mask_binding: the launcher's, of masks. step: the words
+    with which the launcher starts. starter: the command that starts a session on a node.
     once: the options of a job that is not repeated when its node is lost. all_cores: the launcher's
-    option that lets one process use all cores. mask_option: its option that binds ranks to masks.
-    cxi_service: its options that give a step of one node a CXI service. rank_variable: that it sets
-    to the number of a rank. account_options, account_variables: how an option begins that names the
-    account of a job, and the scheduler's own variables for it. granted: the variables with the
-    number of GPUs that a job has on a node, the exact one first. job_options: the option of a job
-    that each of our variables sets (docs/reference/site-file.md).
+    option that lets one process use all cores. cxi_service: its options that give a step of one
+    node a CXI service. rank_variable: that it sets to the number of a rank. account_options,
+    account_variables: how an option begins that names the account of a job, and the scheduler's own
+    variables for it. granted: the variables with the number of GPUs that a job has on a node, the
+    exact one first. job_options: the option of a job that each of our variables sets
+    (docs/reference/site-file.md).
     """
 
     name: str
@@ -72,7 +88,8 @@ class Scheduler:
     starter: str = ""
     once: tuple[str, ...] = ()
     all_cores: str = ""
-    mask_option: str = ""
+    step: str = ""
+    mask_binding: Binding | None = None
     cxi_service: tuple[str, ...] = ()
     rank_variable: str | None = None
     account_options: tuple[str, ...] = ()
@@ -80,7 +97,7 @@ class Scheduler:
     granted: tuple[str, ...] = ()
     job_options: Mapping[str, str] = MappingProxyType({})
     commands: Mapping[str, tuple[str, ...]] = MappingProxyType({})
-    binding: Mapping[str, str] = MappingProxyType({})
+    binding: Mapping[str, Binding] = MappingProxyType({})
 
     def partition(
         self,
@@ -188,6 +205,14 @@ class Scheduler:
 
     def why_shared(self, access: Sequence[str], partition: str) -> str | None:
         """Return why jobs share their nodes, whatever they request; None if they do not."""
+        return None
+
+    def why_refused(self, backend: str, access: Sequence[str]) -> str | None:
+        """Return why a partition of one of ReFrame's schedulers cannot be measured; None if it can.
+
+        :param backend: that of the partition, of this row or of another one.
+        :param access: the partition's options of a job.
+        """
         return None
 
     def nodes_of(self, descriptions: Mapping[str, str]) -> dict[str, Node]:

@@ -22,7 +22,7 @@ from ClusterShell.NodeSet import NodeSet
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.schedulers.row import Allocation, Node, Scheduler, answer, ask
+from fabricheck.schedulers.row import Allocation, Binding, Node, Scheduler, answer, ask
 
 #: The setting that lets one process use all cores of its step. Sites bind a process to one core by
 #: default (Frontier user guide, "Common srun options": --cpu-bind=threads), but the process serves
@@ -325,7 +325,8 @@ class Slurm(Scheduler):
     starter = "srun"
     once = (ONCE,)
     all_cores = ALL_CORES
-    mask_option = "--cpu-bind=mask_cpu:{}"
+    step = "srun"
+    mask_binding = Binding("--cpu-bind=mask_cpu:{}")
     cxi_service = (CXI_SERVICE,)
     rank_variable = "SLURM_PROCID"
     account_options = ("--account=", "-A")
@@ -342,7 +343,7 @@ class Slurm(Scheduler):
         "squeue": ("sbatch", "squeue", "scancel"),
         "srun": ("srun",),
     }
-    binding = {"srun": "--cpu-bind=map_cpu:{}"}
+    binding = {"srun": Binding("--cpu-bind=map_cpu:{}")}
 
     def partition(
         self,

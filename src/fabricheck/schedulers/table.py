@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, MutableMapping, Sequence
 
-from fabricheck.schedulers.row import Allocation, Scheduler
+from fabricheck.schedulers.row import Allocation, Binding, Scheduler
 from fabricheck.schedulers.slurm import Slurm
 
 SLURM = Slurm()
@@ -19,8 +19,8 @@ _OTHER_ALLOCATIONS = ("PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID", "FLUX_URI")
 
 #: The same of launchers that belong to an MPI, and are of every row: of MPICH, and of Open MPI 5.
 _BINDING_OF_MPI = {
-    "mpiexec": "-bind-to user:{}",
-    "mpirun-openmpi": "--map-by pe-list={}:ordered:hwtcpus",
+    "mpiexec": Binding("-bind-to user:{}"),
+    "mpirun-openmpi": Binding("--map-by pe-list={}:ordered:hwtcpus"),
 }
 
 #: The commands of these, and of a simulated node.
@@ -103,9 +103,9 @@ def node_name(environment: Mapping[str, str]) -> str | None:
     return None
 
 
-def binding() -> dict[str, str]:
+def binding() -> dict[str, Binding]:
     """Return by launcher the option that binds rank i to the i-th of some cores, and no other."""
-    options: dict[str, str] = {}
+    options: dict[str, Binding] = {}
     for row in TABLE:
         options |= row.binding
     return {**options, **_BINDING_OF_MPI}
@@ -124,12 +124,12 @@ def granted() -> list[str]:
     return [variable for row in TABLE for variable in row.granted]
 
 
-def masks(cores: str) -> dict[str, str]:
+def masks(masks_of_ranks: Sequence[str]) -> dict[str, str]:
     """Return by launcher the option that binds rank i to the i-th of some masks of cores."""
     return {
-        row.launcher: row.mask_option.format(cores)
+        row.launcher: row.mask_binding.to(masks_of_ranks)
         for row in TABLE
-        if row.launcher is not None and row.mask_option
+        if row.launcher is not None and row.mask_binding is not None
     }
 
 
