@@ -71,8 +71,13 @@ json scheduler_node() {
   if (const auto node = simulated_node(); !node.empty()) {
     return node;
   }
-  const char* name = std::getenv("SLURMD_NODENAME");
-  return name == nullptr || *name == '\0' ? json(nullptr) : json(name);
+  for (const char* variable : {env::node_name, "SLURMD_NODENAME"}) {
+    const char* name = std::getenv(variable);
+    if (name != nullptr && *name != '\0') {
+      return name;
+    }
+  }
+  return nullptr;
 }
 
 }  // namespace fabricheck

@@ -15,6 +15,7 @@ from reframe.core.exceptions import PipelineError
 from reframe.core.launchers import JobLauncher
 
 from fabricheck.rfm import jobs
+from fabricheck.schedulers import table
 
 #: The file of the simulated hosts of the ranks, one per line, in the stage folder.
 HOSTFILE = "smpi-hosts"
@@ -92,6 +93,14 @@ class SmpirunLauncher(JobLauncher):  # type: ignore[misc]
         ]
 
 
+class FluxRunLauncher(JobLauncher):  # type: ignore[misc]
+    """Runs ranks as a job of the instance of Flux around the session."""
+
+    def command(self, job: Any) -> list[str]:
+        """Return the command, without the options that the table of ways to reach nodes has."""
+        return table.FLUX.step.split()
+
+
 def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
     """Return the command by which a launcher starts ranks on the nodes of a job.
 
@@ -116,3 +125,4 @@ def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
 def register() -> None:
     """Register the launchers with ReFrame by name; a second call changes nothing."""
     register_launcher("smpirun")(SmpirunLauncher)
+    register_launcher("flux-run")(FluxRunLauncher)

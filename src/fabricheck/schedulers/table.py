@@ -5,16 +5,18 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, MutableMapping, Sequence
 
+from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.show import enumerated
+from fabricheck.schedulers.flux import Flux
 from fabricheck.schedulers.row import Allocation, Binding, Scheduler
 from fabricheck.schedulers.slurm import Slurm
 
-SLURM = Slurm()
+SLURM, FLUX = Slurm(), Flux()
 
-TABLE: tuple[Scheduler, ...] = (SLURM,)
+TABLE: tuple[Scheduler, ...] = (SLURM, FLUX)
 
-#: The variables that schedulers without a row set inside an allocation: PBS, LSF, Grid Engine and
-#: Flux.
-_OTHER_ALLOCATIONS = ("PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID", "FLUX_URI")
+#: The variables that schedulers without a row set inside an allocation: PBS, LSF and Grid Engine.
+_OTHER_ALLOCATIONS = ("PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID")
 
 
 #: The same of launchers that belong to an MPI, and are of every row: of MPICH, and of Open MPI 5.
@@ -57,6 +59,18 @@ def starting(launcher: str) -> Scheduler | None:
         if launcher == row.launcher:
             return row
     return None
+
+
+def named(name: str) -> Scheduler:
+    """Return the row of a name.
+
+    :raises InvalidInputError: when there is none.
+    """
+    for row in TABLE:
+        if row.name == name:
+            return row
+    known = enumerated(row.name for row in TABLE)
+    raise InvalidInputError(f"There is no way to reach nodes by {name!r}; there are {known}.")
 
 
 def around(environment: Mapping[str, str]) -> Scheduler | None:
@@ -141,12 +155,10 @@ def refusal(backend: str, access: Sequence[str]) -> str | None:
     # ReFrame requests nodes of PBS by number, and PBS then places other jobs on them.
     if backend in ("pbs", "torque") and not any("excl" in option for option in access):
         return "shares its nodes with other jobs: access needs -l place=excl"
-    # ReFrame's backend of Flux passes neither access nor a number of GPUs.
-    if backend == "flux":
-        return (
-            "gets one core and no GPU of each job, as ReFrame asks Flux for no more: allocate a "
-            "node (flux alloc -N1 --exclusive) and state the scheduler local"
-        )
+    for row in TABLE:
+        sentence = row.why_refused(backend, access)
+        if sentence is not None:
+            return sentence
     return None
 
 

@@ -99,20 +99,21 @@ _AMD_SIZES = {
 
 
 def reached(
-    queue: str, *options: str, environment: Mapping[str, str] | None = None
+    queue: str, *options: str, by: str = "slurm", environment: Mapping[str, str] | None = None
 ) -> dict[str, Any]:
-    """Return scheduler, launcher and access of a Slurm partition.
+    """Return scheduler, launcher and access of a partition.
 
     On a login node each check is a job of its own. Inside an allocation the partition is the node
-    of the session, each check is a step, and salloc received the options.
+    of the session, each check is a step, and the allocation received the options.
 
     :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another.
     :param options: the other options of a job: devices, constraints.
+    :param by: the row of the table of ways to reach nodes.
     :param environment: that of the session; by default that of this process.
     :raises InvalidInputError: when one of the variables contains more than one word.
     """
     variables = os.environ if environment is None else environment
-    row = table.SLURM
+    row = table.named(by)
     words = {name: word(name, variables) for name in row.job_options}
     requested = [
         option.format(words[name]) for name, option in row.job_options.items() if words[name]
