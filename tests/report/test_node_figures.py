@@ -90,13 +90,21 @@ def collective(name, value, count, **changes):
     return factories.series([value], **ranks | both | latency | changes)
 
 
-def partition(model, *documents, references=None):
-    """Return a simulated partition whose check p2p_kernel has these references."""
+def partition(model, *documents, references=None, behind=None):
+    """Return a simulated partition whose check p2p_kernel has these references.
+
+    :param behind: by metric among peers its value, where at least 97 % are required, and the index
+        of the series that decides it.
+    """
     case = Case(
         *("p2p_kernel", "local", "sim-mi250x", "sim", "pass"), None, frozenset(), (),
         metrics={
             name: MetricResult(worst(model, name, *documents), *one, "GB/s", "pass")
             for name, one in (references or {}).items()
+        }
+        | {
+            name: MetricResult(percent, 100, -0.03, None, "%", "fail" if percent < 97 else "pass")
+            for name, (percent, _) in (behind or {}).items()
         },
     )  # fmt: skip
     entries = tuple(Entry(case, None, document, None) for document in documents)
@@ -104,6 +112,11 @@ def partition(model, *documents, references=None):
         records = {
             name: MetricRecord(series=members(model, name, entry.document), reduce="worst")
             for name in references or {}
+        } | {
+            name: MetricRecord(
+                series=members(model, name, entry.document), reduce="peers", decided=(index,)
+            )
+            for name, (_, index) in (behind or {}).items()
         }
         # What else is read beside a document.
         vars(entry)["_beside"] = CheckRecord(started="", metrics=records), None
@@ -272,6 +285,17 @@ def test_a_value_outside_of_its_limits_is_framed_and_told(mi250x):
     healthy, references = kernels(mi250x)
     (other,) = matrices.figures(partition(mi250x, healthy, references=references))
     assert "#D55E00" in figure.svg and "#D55E00" not in other.svg
+
+
+@pytest.mark.parametrize("percent, framed", [(96.0, True), (98.0, False)])
+def test_a_pair_that_is_behind_its_peers_is_framed_without_a_reference(mi250x, percent, framed):
+    document, _ = kernels(mi250x)
+    index = next(n for n, one in enumerate(document["series"]) if one["device_set"] == [0, 6])
+    name = f"write_{mi250x.link_class(0, 6).name}_alike"
+    found = partition(mi250x, document, behind={name: (percent, index)})
+    (figure,) = [one for one in matrices.figures(found) if one.id == "peer-write"]
+    assert ("outside of the limits: 0-6." in figure.says) == framed
+    assert ("#D55E00" in figure.svg) == framed
 
 
 def test_sizes_are_not_mixed_in_a_matrix(mi250x):

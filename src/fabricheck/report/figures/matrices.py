@@ -12,9 +12,17 @@ from fabricheck.core.show import enumerated
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
 from fabricheck.report.figures.charts import heat_map, top
-from fabricheck.report.figures.rows import amount, beside, expected_by, fitted, of_point, of_value
+from fabricheck.report.figures.rows import (
+    amount,
+    beside,
+    expected_by,
+    fitted,
+    is_behind_peers,
+    of_point,
+    of_value,
+)
 from fabricheck.results.observed import Observed
-from fabricheck.results.rows import Pair, Series, largest
+from fabricheck.results.rows import Metric, Pair, Series, largest
 
 _SENDER, _RECEIVER = "from device", "to device"
 
@@ -216,11 +224,9 @@ def _figure(
     first = next(iter(points.values()))
     cells = {place: point.value for place, point in points.items()}
     expected = {place: expected_by(observed, point) for place, point in points.items()}
-    missed = {
-        place: wanted
-        for place, wanted in expected.items()
-        if wanted and wanted.is_beyond(cells[place])
-    }
+    missed = [
+        place for place, point in points.items() if _is_outside(observed, point, expected[place])
+    ]
     rows = [
         of_point(
             title, point, row=place[0], column=place[1],
@@ -239,10 +245,14 @@ def _figure(
         says += f" All {have} that have a reference are within its limits."
     else:
         says += " No reference judges them."
-    drawing = heat_map(
-        cells, *axes, _of_numbers(first.unit), (0, highest), missed=[*missed], **look
-    )
+    drawing = heat_map(cells, *axes, _of_numbers(first.unit), (0, highest), missed=missed, **look)
     return Figure(name, title, observed.clock, says, rows, drawing)
+
+
+def _is_outside(observed: Observed, point: Series, expected: Metric | None) -> bool:
+    """Whether a value is beyond the limits of its own reference, or of those among its peers."""
+    beyond = expected is not None and expected.is_beyond(point.value)
+    return beyond or is_behind_peers(observed, point)
 
 
 def _of_pairs(observed: Observed, matrix: Matrix) -> Iterator[Figure]:

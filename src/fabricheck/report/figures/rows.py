@@ -183,6 +183,15 @@ def expected_by(observed: Observed, point: Series) -> Metric | None:
     return None
 
 
+def is_behind_peers(observed: Observed, point: Series) -> bool:
+    """Whether a series is the member that misses a limit among its peers."""
+    for metric in observed.metrics_of(point):
+        decides = metric.reduce == "peers" and point.index in metric.decisive
+        if decides and metric.value is not None and metric.is_beyond(metric.value):
+            return True
+    return False
+
+
 def fitted(observed: Observed, rows: Iterable[Row]) -> str:
     """Return a sentence on published values that are no evidence for a simulation, or nothing.
 
