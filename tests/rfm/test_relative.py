@@ -36,6 +36,13 @@ def test_a_member_is_none_of_the_others():
     assert figure.compared == "90 % of the others (90 of 100 GB/s)"
 
 
+def test_of_times_it_is_said_which_is_slower_by_what():
+    metric, document, population = of_devices([10.0, 16.0], unit="us")
+    figure = metric.figure(document, population)
+    assert figure.value == pytest.approx(62.5)
+    assert figure.compared == "62.5 % (16 us, 60 % slower than 10 us of the others)"
+
+
 def test_a_later_value_is_in_percent_of_the_first_of_the_same_device():
     metric, first, population = of_devices([100.0, 50.0])
     _, later, _ = of_devices([98.0, 40.0])

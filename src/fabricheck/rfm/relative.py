@@ -71,13 +71,12 @@ class PeerRatio(Metric):
         all_series = (series for members in ways for member in members for series in member.series)
         percent, worst = min((value, number) for number, value in enumerate(_least_behind(ways)))
         of_worst = [members[worst] for members in ways]
-        values = listed(
-            f"{member.value:.6g} of {statistics.median(_others(member, members)):.6g} "
-            f"{member.series[0]['unit']}"
+        values = [
+            (member.value, statistics.median(_others(member, members)))
             for member, members in zip(of_worst, ways, strict=True)
-        )
+        ]
         decisive = tuple(series for member in of_worst for series in member.series)
-        sentence = f"{percent:.4g} % of the others ({values})"
+        sentence = _compared(percent, values, decisive[0])
         return Figure(self, percent, tuple(all_series), decisive, sentence)
 
     def _members(
@@ -96,6 +95,22 @@ class PeerRatio(Metric):
             _Member(tuple(members), sum(series["median"] for series in members), _cable(members))
             for members in by_name.values()
         ]
+
+
+def _compared(percent: float, values: Sequence[tuple[float, float]], series: Series) -> str:
+    """Return in words how a member compares with the others.
+
+    :param values: by each way its value and that of the others, in the unit of a series of it.
+    """
+    unit = series["unit"]
+    if series["better"] == "higher":
+        pairs = listed(f"{value:.6g} of {others:.6g} {unit}" for value, others in values)
+        return f"{percent:.4g} % of the others ({pairs})"
+    slower = listed(
+        f"{value:.6g} {unit}, {100 * (value / others - 1):.4g} % slower than {others:.6g} {unit}"
+        for value, others in values
+    )
+    return f"{percent:.4g} % ({slower} of the others)"
 
 
 def _cable(series: Sequence[Series]) -> Hashable:
