@@ -7,7 +7,7 @@ import pytest
 
 import factories
 from full_disk import files_of_at_most
-from session_builder import SessionBuilder, failed, good_case, missed
+from session_builder import PARTITION, SessionBuilder, failed, good_case, judged, missed
 
 GOOD, USAGE, NOTHING, INVALID, FAILED, OPEN = 0, 2, 3, 4, 12, 13
 
@@ -161,3 +161,16 @@ def test_a_cut_report_leads_to_what_its_session_left(command, results):
     ):
         assert f"Verdict on {name}" in said
         assert "reports/run-0.json: this is not a complete run report" in said
+
+
+def test_many_reasons_of_one_check_hide_no_other_one(command, results):
+    slow = {f"{PARTITION}:metric{n}_worst": judged(7, 10, result="fail") for n in range(12)}
+    session = SessionBuilder(results)
+    for check in ("p2p_engine", "p2p_kernel"):
+        session.missed(check=check, perfvalues=slow)
+    session.failed("run", check="stream_local").write()
+    said = command("verdict", code=FAILED).stdout
+    shown = [line for line in said.splitlines() if line.startswith("  ")]
+    assert len(shown) == 11 and "more in" in shown[-1]
+    for check in ("p2p_engine", "p2p_kernel", "stream_local"):
+        assert any(f"{check}: " in line for line in shown)

@@ -164,11 +164,24 @@ def _reasons(rows: Sequence[Row]) -> Iterator[show.Block]:
         )
         sentences = [
             f"{reason.status} ({reason.rule}): {cut(reason.sentence, LONGEST_REASON)}"
-            for reason in reasons
+            for reason in _each_first(reasons)
         ]
         yield from (
             f"  {each}" for each in first_of(sentences, MOST_REASONS, f" in {equals[0].file}")
         )
+
+
+def _each_first(reasons: Sequence[Reason]) -> list[Reason]:
+    """Return reasons with one of each check and rule first, where not all of them are shown."""
+    if len(reasons) <= MOST_REASONS:
+        return [*reasons]
+    first, further = {}, []
+    for reason in reasons:
+        if (reason.check, reason.rule) in first:
+            further.append(reason)
+        else:
+            first[reason.check, reason.rule] = reason
+    return [*first.values(), *further]
 
 
 def _caveats(rows: Sequence[Row]) -> Iterator[str]:
