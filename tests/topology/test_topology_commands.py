@@ -148,6 +148,7 @@ def test_compare_and_parse_of_this_machine(command, tmp_path, drivers, monkeypat
     assert "no program inventory in build/rocm/bin or build/cuda/bin" in failed(
         command("node", "compare", "mi250x", code=3)
     )
+    assert "name a node model" in failed(command("node", "show", code=3))
     # A bundle's programs, or Spack's, are elsewhere.
     monkeypatch.setenv("FABRICHECK_CUDA_PROGRAMS", drivers(inventories.kept("h100-x2"))[-1])
     assert "model: NVIDIA H100 80GB HBM3" in command("node", "draft", "x").stdout

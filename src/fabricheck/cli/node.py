@@ -10,7 +10,7 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson, Devices
 from fabricheck.core import show
-from fabricheck.core.errors import UsageError
+from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import NodeModel, load
@@ -63,7 +63,14 @@ def _described(
         return load(node, overlay, devices)
     if overlay is not None or devices is not None:
         raise UsageError(f"--{'overlay' if overlay else 'devices'} requires a node model.")
-    return reported(files, programs)
+    try:
+        return reported(files, programs)
+    except NotFoundError as error:
+        if files:
+            raise
+        raise NotFoundError(
+            f"{error} Without GPUs, name a node model, such as mi250x, or outputs with --from."
+        ) from None
 
 
 @commands.command("node show")
