@@ -182,6 +182,14 @@ def test_one_simulated_sample_is_exact(command, tmp_path):
     assert judged(command, a, b, "--floor", 1)[0] == 0
 
 
+def test_a_simulated_change_is_shown_however_small_it_is(command, tmp_path):
+    a = results(tmp_path / "a", simulated([pair(0, 1, [50.0]), pair(1, 0, [50.0])]))
+    b = results(tmp_path / "b", simulated([pair(0, 1, [49.999]), pair(1, 0, [50.00001])]))
+    said = command("compare", a, b, code=10).stdout
+    assert said.startswith("1 worse, 0 better, 1 unchanged")
+    assert " 0.9999800 (exact)" in said
+
+
 def test_what_an_update_changed_stands_above(command, before, tmp_path):
     versions = {"runtime": "7.16", "rocm": "10.1.0", "driver": "6.14"}
     after = document(HEALTHY, versions=versions, environment={"OMP_NUM_THREADS": "4"})

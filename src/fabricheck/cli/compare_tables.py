@@ -180,7 +180,10 @@ def _ratio(compared: Compared) -> str:
     if decision.low is not None and decision.high is not None:
         exact = decision.low == decision.high
         interval = " (exact)" if exact else f" ({decision.low:.3f}-{decision.high:.3f})"
-    return f"{decision.ratio:.3f}{interval}"
+    # Of a simulated value a change counts that three digits do not show.
+    unseen = decision.judgement in ("better", "worse") and f"{decision.ratio:.3f}" == "1.000"
+    ratio = f"{decision.ratio:.7f}" if unseen else f"{decision.ratio:.3f}"
+    return f"{ratio}{interval}"
 
 
 def _place(row: Row) -> str:
