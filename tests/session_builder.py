@@ -31,6 +31,9 @@ SIMULATED = "cluster:model"
 
 MINUTE_S = 60.0
 
+#: The node of a case that names none: node1 of a scheduler, or this machine, which has a partition.
+USUAL = ""
+
 #: The document of a check that passed.
 GOOD = factories.document()
 
@@ -155,7 +158,7 @@ class SessionBuilder:
     def check(
         self,
         check: str = "stream_local",
-        node: str | None = "node1",
+        node: str | None = USUAL,
         document: dict[str, Any] | None = GOOD,
         **changes: Any,
     ) -> Self:
@@ -163,12 +166,15 @@ class SessionBuilder:
 
         where: the full name of another partition. All else replaces fields of the case.
         """
-        return self.add(good_case(check, node, **{"where": self.where} | changes), document)
+        where = changes.pop("where", self.where)
+        if node == USUAL:
+            node = None if where.startswith("local:") else "node1"
+        return self.add(good_case(check, node, where, **changes), document)
 
     def passed(
         self,
         check: str = "stream_local",
-        node: str | None = "node1",
+        node: str | None = USUAL,
         document: dict[str, Any] | None = GOOD,
         **changes: Any,
     ) -> Self:
@@ -183,7 +189,7 @@ class SessionBuilder:
         unit: str = "GB/s",
         *,
         check: str = "stream_local",
-        node: str | None = "node1",
+        node: str | None = USUAL,
         document: dict[str, Any] | None = GOOD,
         **changes: Any,
     ) -> Self:
@@ -198,7 +204,7 @@ class SessionBuilder:
         error: str = "SanityError",
         *,
         check: str = "stream_local",
-        node: str | None = "node1",
+        node: str | None = USUAL,
         document: dict[str, Any] | None = None,
         **changes: Any,
     ) -> Self:

@@ -14,7 +14,7 @@ import yaml
 from fabricheck.node import NodeModel, load
 from fabricheck.papers.fidelity import Fidelity, evaluate, programs_of, run_all
 from fabricheck.papers.fidelity_plan import plan_path, read_plan
-from report_sessions import one_figure, two_partitions  # noqa: F401
+from page_fixtures import one_figure, two_partitions  # noqa: F401
 
 ROOT = Path(__file__).resolve().parents[2]
 

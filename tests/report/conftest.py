@@ -6,7 +6,7 @@ from types import SimpleNamespace
 import pytest
 
 from fabricheck.report import figure
-from report_sessions import one_figure, two_partitions  # noqa: F401
+from page_fixtures import one_figure, two_partitions  # noqa: F401
 
 
 class OnDemand:

@@ -7,7 +7,8 @@ import pytest
 import factories
 from fabricheck.report import contents, experiments
 from fabricheck.results import reading
-from report_sessions import judged, write
+from factories import judged
+from session_builder import HOST, SessionBuilder
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 
@@ -55,8 +56,9 @@ def test_a_metric_that_missed_its_limit_is_shown_before_one_that_is_near_it(resu
         "local:host:copy_alike": judged(90.0, 100, -0.03, None, "%", "fail"),
         "local:host:triad_alike": judged(80.0, 100, -0.03, None, "%", "fail"),
     }
-    factories.session(results_folder, [factories.case(perfvalues=values, tags=["E1"])])
-    write(results_folder, "stream_local", factories.document(series=[factories.series([10.0] * 7)]))
+    document = factories.document(series=[factories.series([10.0] * 7)])
+    session = SessionBuilder(results_folder, where=HOST, command=None)
+    session.check(document=document, perfvalues=values, tags=["E1"]).write()
     row = of("latest")["E1"]
     assert (row.metric, row.outcome) == ("stream_local triad_alike", experiments.MISSED)
     assert (row.missed, row.limited, row.worst.value) == (2, 3, 80.0)
@@ -68,8 +70,9 @@ def test_an_experiment_with_rules_alone_says_how_many(results_folder):
         "local:host:copy_alike": judged(99.0, 100, -0.2, None, "%"),
         "local:host:triad_alike": judged(98.0, 100, -0.2, None, "%"),
     }
-    factories.session(results_folder, [factories.case(perfvalues=values, tags=["E1"])])
-    write(results_folder, "stream_local", factories.document(series=[factories.series([10.0] * 7)]))
+    document = factories.document(series=[factories.series([10.0] * 7)])
+    session = SessionBuilder(results_folder, where=HOST, command=None)
+    session.check(document=document, perfvalues=values, tags=["E1"]).write()
     row = of("latest")["E1"]
     assert (row.metric, row.outcome, row.reference) == ("stream_local copy", "within", None)
     assert row.limit == "2 rules"
@@ -81,9 +84,10 @@ def test_of_a_latency_the_best_is_the_least(results_folder):
         for device, value in enumerate((3.0, 2.0))
     ]
     values = {"local:host:copy_worst": judged(3.0, 2.5, None, 0.1, "us")}
-    factories.session(results_folder, [factories.case(perfvalues=values)])
     devices = [factories.device(index) for index in range(2)]
-    write(results_folder, "stream_local", factories.document(series=series, devices=devices))
+    document = factories.document(series=series, devices=devices)
+    session = SessionBuilder(results_folder, where=HOST, command=None)
+    session.passed(document=document, perfvalues=values).write()
     observed = reading.read().observed[0]
     (one,) = experiments.references_of(observed)
     best, worst = experiments._extremes(one, list(observed.points))

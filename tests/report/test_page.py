@@ -10,7 +10,9 @@ import factories
 from fabricheck.report import contents, page
 from fabricheck.report.figure import drawn, inline
 from fabricheck.results import reading
-from report_sessions import DRAWING, judged, write
+from factories import judged
+from page_fixtures import DRAWING
+from session_builder import HOST, SessionBuilder
 
 HTML = "</td></table><script>alert(1)</script><b onclick=x>"
 
@@ -99,10 +101,10 @@ def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
 
 def test_as_many_partitions_as_there_are_each_once(results_folder, one_figure):
     names = [f"part-{number}" for number in range(5)] + ["part_0"]
-    cases = [factories.case(f"stream_{name}", partition=name) for name in names]
-    factories.session(results_folder, cases)
+    session = SessionBuilder(results_folder, command=None)
     for name in names:
-        write(results_folder, f"stream_{name}", factories.document())
+        session.passed(f"stream_{name}", where=f"local:{name}")
+    session.write()
     found, files = written()
     assert list(faults(found)) == []
     assert len(found.all("figure")) == 6 == sum(name.endswith(".csv") for name in files)
@@ -110,12 +112,9 @@ def test_as_many_partitions_as_there_are_each_once(results_folder, one_figure):
 
 def test_a_failed_metric_is_the_first_thing_said(results_folder, one_figure):
     sentence = "copy_worst: device 0 of node node1 measured 8 GB/s; at least 9 GB/s is required"
-    values = {"local:host:copy_worst": judged(8.0, result="fail")}
-    reason = "performance error: copy_worst"
-    failed = factories.case(result="fail", fail_reason=reason, perfvalues=values)
-    factories.session(results_folder, [failed])
-    stage = factories.case_folder(results_folder, "stream_local", "stage")
-    factories.write_metrics(factories.write(stage / "result.json"), values)
+    SessionBuilder(results_folder, where=HOST, command=None).missed(
+        "copy_worst", 8.0, least=9.0
+    ).write()
     found, _ = written()
     text = found.text("main")
     assert "PERF-FAIL" in found.text("h1") and "PERF-FAIL" in found.text("title")
@@ -139,13 +138,10 @@ def test_all_but_the_verdict_is_folded(two_partitions):
 
 
 def test_what_failed_stands_before_what_passed(results_folder, one_figure):
-    cases = [
-        factories.case(name, partition=name, result=result)
-        for name, result in (("good", "pass"), ("bad", "fail"), ("fine", "pass"))
-    ]
-    factories.session(results_folder, cases)
-    for name in ("good", "fine"):
-        write(results_folder, name, factories.document())
+    session = SessionBuilder(results_folder, command=None)
+    session.passed("good", where="local:good")
+    session.failed("run", check="bad", where="local:bad")
+    session.passed("fine", where="local:fine").write()
     names = [part.name for part in contents.page_contents(reading.read()).parts]
     assert names == ["local:bad", "local:good", "local:fine"]
 

@@ -11,7 +11,8 @@ from fabricheck.papers import section as judged_claims
 from fabricheck.papers.claims.model import REFUTED, REPRODUCED, Claim, Finding, NotTestable, Number
 from fabricheck.report import contents, environment, page
 from fabricheck.results import reading
-from report_sessions import judged, write
+from factories import judged
+from session_builder import HOST, SessionBuilder
 
 
 def claim(name, outcome, built_in=None):
@@ -70,10 +71,6 @@ def test_claims_are_told_with_outcome_place_and_numbers(two_partitions, claims):
 def test_slow_devices_and_what_references_rest_on_are_in_the_page(results_folder, one_figure):
     where = "local:sim-mi250x"
     values = {f"{where}:h2d_pinned_near_worst": judged(28.0, 28.3, -0.05)}
-    case = factories.case(
-        "memcpy_near", partition="sim-mi250x", environ="sim", perfvalues=values, tags=["E1"]
-    )
-    factories.session(results_folder, [case])
     devices = [factories.device(index) for index in range(3)]
     series = [
         factories.series(
@@ -83,7 +80,9 @@ def test_slow_devices_and_what_references_rest_on_are_in_the_page(results_folder
         for index, value in enumerate((10.0, 10.0, 7.0))
     ]  # fmt: skip
     document = factories.simulated_document(series=series, devices=devices)
-    write(results_folder, "memcpy_near", document)
+    SessionBuilder(results_folder, where=where, command=None).passed(
+        "memcpy_near", document=document, environ="sim", perfvalues=values, tags=["E1"]
+    ).write()
     text = shown().text("main")
     # Cells of a table follow each other without a space.
     assert "device 230.0 %7.0000 GB/s10.000 GB/s" in text
@@ -101,12 +100,12 @@ def test_on_paper_the_findings_are_always_there_and_the_page_says_so(two_partiti
 
 
 def facts(results, *versions):
-    names = [f"stream_{number}" for number in range(len(versions))]
-    factories.session(results, [factories.case(name) for name in names])
-    for name, version in zip(names, versions, strict=True):
+    session = SessionBuilder(results, where=HOST, command=None)
+    for number, version in enumerate(versions):
         told = {"runtime": version, "driver": "5"}
-        environ = {"HSA_XNACK": "1"}
-        write(results, name, factories.document(versions=told, environment=environ))
+        document = factories.document(versions=told, environment={"HSA_XNACK": "1"})
+        session.passed(f"stream_{number}", document=document)
+    session.write()
     found = environment.environment_facts(reading.read().observed[0])
     return [(one.value, one.where) for one in found if one.name == "version of runtime"], found
 
@@ -123,15 +122,15 @@ def test_what_they_tell_differently_is_told_with_who_tells_it(results_folder):
 
 
 def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
-    names = ("stream_local", "stream_scan")
-    factories.session(results_folder, [factories.case(name) for name in names])
     quiet = [factories.device_state(index) for index in range(2)]
     hot = {"clock_mhz": 1310, "temperature_c": 81, "power_w": 699, "throttle": ["power"]}
     slow = [quiet[0], quiet[1] | hot | {"memory_errors": {"corrected": 3, "uncorrected": 0}}]
     busy = factories.host_use(15.8, loops=5)
     states = (factories.state(quiet), factories.state(quiet, slow, busy))
-    for name, state in zip(names, states, strict=True):
-        write(results_folder, name, factories.on_h200(state=state))
+    session = SessionBuilder(results_folder, where=HOST, command=None)
+    for name, state in zip(("stream_local", "stream_scan"), states, strict=True):
+        session.passed(name, document=factories.on_h200(state=state))
+    session.write()
     found = shown()
     said = [one["text"] for one in found.all("li")]
     device = "Device 1 (0000:42:00.0)"
@@ -165,19 +164,18 @@ def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
 
 
 def test_the_page_of_documents_without_a_state_does_not_speak_of_it(results_folder, one_figure):
-    factories.session(results_folder, [factories.case("stream_local")])
-    write(results_folder, "stream_local", factories.document())
+    SessionBuilder(results_folder, where=HOST, command=None).passed().write()
     assert "State around" not in shown().text("main")
 
 
 def test_files_that_are_attached_to_a_session_are_linked(results_folder, one_figure, tmp_path):
     output = results_folder / "output" / "20260102T030400+0000"
     scraped = factories.write(output / "attached" / "node1" / "node_scraper.json", {"dmesg": []})
-    report = factories.session(results_folder, [factories.case("stream_local")])
+    SessionBuilder(results_folder, where=HOST, command=None).passed().write()
+    report = results_folder / "reports" / "run-0.json"
     content = json.loads(report.read_text())
     content["session_info"]["prefix_output"] = str(output)
     report.write_text(json.dumps(content))
-    write(results_folder, "stream_local", factories.document())
     results = reading.read()
     for folder in (page.folder(results), tmp_path / "elsewhere"):
         written = page.files(contents.page_contents(results), folder)["index.html"]
@@ -185,4 +183,5 @@ def test_files_that_are_attached_to_a_session_are_linked(results_folder, one_fig
         assert list(faults(found)) == []
         (link,) = [one["href"] for one in found.all("a") if one["text"] == str(scraped)]
         assert not link.startswith("/") and (folder / link).resolve() == scraped.resolve()
-    assert "Attached" not in shown(str(write(results_folder, "x", factories.document()))).text()
+    alone = factories.write(results_folder / "x" / "result.json")
+    assert "Attached" not in shown(str(alone)).text()

@@ -10,18 +10,21 @@ from fabricheck.report import contents, experiments, page
 from fabricheck.results import metric_records, reading
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.session_checks import PartitionChecks
-from report_sessions import judged, write
+from factories import judged
+from session_builder import SessionBuilder
 
 WHERE = "local:sim-mi250x"
 
 
 def of(results, **metrics):
     values = {f"{WHERE}:{name}": value for name, value in metrics.items()}
-    case = factories.case(
-        "memcpy_near", partition="sim-mi250x", environ="sim", perfvalues=values, tags=["E2"]
-    )
-    factories.session(results, [case])
-    write(results, "memcpy_near", factories.simulated_document())
+    SessionBuilder(results, where=WHERE, command=None).passed(
+        "memcpy_near",
+        document=factories.simulated_document(),
+        environ="sim",
+        perfvalues=values,
+        tags=["E2"],
+    ).write()
     return {one.metric.metric: one for one in experiments.references_of(reading.read().observed[0])}
 
 

@@ -12,7 +12,7 @@ import factories
 from fabricheck.papers.claims import CLAIMS
 from fabricheck.report import figures
 from full_disk import files_of_at_most
-from report_sessions import drawer
+from page_fixtures import drawer
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 

@@ -4,14 +4,13 @@ from pathlib import Path
 
 import pytest
 
-import factories
 from fabricheck.judge.diagnosis.model import Component, Degraded, Diagnosis
 from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import findings
 from fabricheck.report.identity import identity
 from fabricheck.report.ticket import ticket
 from fabricheck.results import reading
-from report_sessions import judged
+from session_builder import HOST, SessionBuilder
 
 OUTPUTS = Path(__file__).parents[1] / "outputs"
 
@@ -29,13 +28,8 @@ def facts_of(part):
 @pytest.fixture
 def slow(results_folder):
     """A session whose only check missed a limit, and whose node is no node of a GPU."""
-    values = {"local:host:copy_worst": judged(8.0, result="fail")}
-    reason = "performance error: copy_worst"
-    failed = factories.case(result="fail", fail_reason=reason, perfvalues=values)
-    factories.session(results_folder, [failed])
-    stage = factories.case_folder(results_folder, "stream_local", "stage")
-    factories.write_metrics(factories.write(stage / "result.json"), values)
-    return results_folder
+    session = SessionBuilder(results_folder, where=HOST, command=None)
+    return session.missed("copy_worst", 8.0, least=9.0).write()
 
 
 def test_each_gpu_is_there_with_its_address_and_id():

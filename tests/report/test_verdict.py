@@ -1,7 +1,5 @@
 """A partition passes when everything in it did, and nothing is missing."""
 
-import json
-
 import pytest
 
 import factories
@@ -9,7 +7,8 @@ from fabricheck.report import contents
 from fabricheck.report.page import render
 from fabricheck.results import reading
 from fabricheck.site import sets
-from report_sessions import judged, write
+from factories import judged
+from session_builder import HOST, SessionBuilder
 
 WRONG = {"exit_code": 5, "status": "wrong-data", "message": "device 0: 1 element differs"}
 
@@ -21,9 +20,8 @@ CHECKS = {"stream_local": "smoke full", "memcpy_near": "smoke full", "stream_sca
 
 
 def of(results, cases, documents):
-    factories.session(results, cases)
-    for name, document in documents.items():
-        write(results, name, document)
+    session = SessionBuilder(results, where=HOST, command=None)
+    session.each((case, documents.get(case["unique_name"])) for case in cases).write()
     return of_page(reading.read())
 
 
@@ -128,7 +126,7 @@ def test_missed_metrics_are_a_sentence_each_without_what_reframe_says_of_all(res
               for name in ("write_links4", "copy_links4")}  # fmt: skip
     slow = {"result": "fail", "fail_phase": "performance", "perfvalues": missed}
     bad = factories.case("bad", fail_reason=reason, **slow)
-    found = of(results_folder, [bad], {"bad": factories.document()})
+    found = of(results_folder, [bad], {})
     assert found.verdict.status == "PERF-FAIL"
     assert sentences(found) == [told]
 
@@ -166,17 +164,13 @@ def test_documents_of_a_session_without_a_report_are_no_pass(results_folder):
 
 
 def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
-    report = factories.session(results_folder, [factories.case()])
-    write(results_folder, "stream_local", factories.document())
     factories.recorded_checks(results_folder / "output", "local:host", **CHECKS)
-    content = json.loads(report.read_text())
     for command, missed, rule in (
         ("reframe -t smoke", ["memcpy_near"], "missing"),
         # Of a chosen set only its own checks are missed.
         ("reframe -n stream_local", [], "left-out-checks"),
     ):
-        content["session_info"]["cmdline"] = command
-        report.write_text(json.dumps(content))
+        SessionBuilder(results_folder, where=HOST, command=command).passed().write()
         found = of_page(reading.read())
         assert found.verdict.status == "INCOMPLETE"
         assert found.verdict.checks.missing == missed
@@ -184,12 +178,10 @@ def test_a_check_of_the_chosen_set_that_is_not_there_is_no_pass(results_folder):
 
 
 def test_the_page_names_what_its_set_does_not_see(results_folder):
-    path = factories.session(results_folder, [factories.case()])
-    write(results_folder, "stream_local", factories.document())
+    SessionBuilder(results_folder, where=HOST, command=None).passed().write()
     assert of_page(reading.read()).unseen == ""  # of some checks nothing is known
-    report = json.loads(path.read_text())
-    report["session_info"]["cmdline"] = "reframe --system=local:host --mode=node -r"
-    path.write_text(json.dumps(report))
+    command = "reframe --system=local:host --mode=node -r"
+    SessionBuilder(results_folder, where=HOST, command=command).passed().write()
     part = of_page(reading.read())
     assert part.verdict.set == "node"
     assert part.unseen == sets.known()["node"].not_

@@ -7,7 +7,8 @@ from fabricheck.judge.verdict.judging import judge
 from fabricheck.report import findings
 from fabricheck.results import reading
 from fabricheck.results.run_report import MetricResult
-from report_sessions import judged, write
+from factories import judged
+from session_builder import HOST, SessionBuilder
 
 
 def found():
@@ -19,9 +20,10 @@ def found():
 
 def of(results, *series, **values):
     told = {f"local:host:{name}": value for name, value in values.items()}
-    factories.session(results, [factories.case(perfvalues=told)])
     devices = [factories.device(index) for index in range(4)]
-    write(results, "stream_local", factories.document(series=list(series), devices=devices))
+    document = factories.document(series=list(series), devices=devices)
+    session = SessionBuilder(results, where=HOST, command=None)
+    session.check(document=document, perfvalues=told).write()
     return found()
 
 
@@ -82,8 +84,8 @@ def test_two_devices_have_no_class_and_small_sizes_do_not_count(results_folder):
 
 def test_noise_is_told(results_folder):
     noisy = factories.series([9.0, 10.0, 20.0, 5.0, 9.0, 10.0], noisy=True, regime="cache")
-    factories.session(results_folder, [factories.case()])
-    write(results_folder, "stream_local", factories.document(series=[noisy]))
+    session = SessionBuilder(results_folder, where=HOST, command=None)
+    session.passed(document=factories.document(series=[noisy])).write()
     (said,) = found().noisy
     assert said.startswith("stream_local: 1 series, 1 of them of sizes that fit the caches")
     assert said.endswith(f"the median ± {100 * noisy['relative_half_width']:.1f} %")
@@ -91,11 +93,10 @@ def test_noise_is_told(results_folder):
 
 def test_noise_of_a_share_whose_sum_is_judged_fails_nothing(results_folder):
     single, share, other, total, latency = factories.pair_series()
-    factories.session(results_folder, [factories.case()])
     series = [single, factories.noisy(share), other, factories.noisy(total), latency]
     outcome = {"exit_code": 7, "status": "too-noisy", "message": "wide"}
     document = factories.document(series=series, outcome=outcome)
-    write(results_folder, "stream_local", document)
+    SessionBuilder(results_folder, where=HOST, command=None).passed(document=document).write()
     (said,) = found().noisy
     assert said.startswith("stream_local: 2 series, 1 of them")
 
@@ -105,9 +106,9 @@ def test_a_device_whose_domain_nobody_tells_is_not_called_far(results_folder):
         factories.host_copy(device=device, domain=0, value=value)
         for device, value in enumerate((50.0, 50.0, 40.0, 50.0))
     ]
-    factories.session(results_folder, [factories.case()])
     devices = [factories.device(index, numa_domain=None) for index in range(4)]
-    write(results_folder, "stream_local", factories.document(series=copies, devices=devices))
+    document = factories.document(series=copies, devices=devices)
+    SessionBuilder(results_folder, where=HOST, command=None).passed(document=document).write()
     (slow,) = found().slow
     assert (slow.point.place, slow.among) == (
         "device 2, NUMA domain 0",

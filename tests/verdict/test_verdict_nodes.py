@@ -33,7 +33,7 @@ NAMED = "reframe -r -n stream_local"
 def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
     found = (
         SessionBuilder(tmp_path, command=NAMED)
-        .passed(node=None, where=HOST)
+        .passed(where=HOST)
         .missed(node=None, document=factories.simulated_document(), where=SIM, unique_name="sim")
         .verdicts()
     )
@@ -55,7 +55,7 @@ def test_a_simulated_clock_is_no_result_of_a_machine(tmp_path):
     found = (
         SessionBuilder(tmp_path, command=NAMED)
         .failed("sanity", node=None, document=factories.simulated_document(), where=HOST)
-        .passed("other", None, where=HOST)
+        .passed("other", where=HOST)
         .verdicts()
     )
     assert (found["node1"].status, found["node1"].checks.missing) == (
@@ -68,8 +68,8 @@ def test_a_simulated_clock_is_no_result_of_a_machine(tmp_path):
 def test_a_check_that_left_nothing_is_of_the_simulated_node_where_its_partition_simulates(tmp_path):
     found = (
         SessionBuilder(tmp_path, command=NAMED)
-        .failed("setup", "no program", node=None, where=SIM)
-        .passed("a", None, where=HOST)
+        .failed("setup", "no program", where=SIM)
+        .passed("a", where=HOST)
         .verdicts()
     )
     assert {name: one.status for name, one in found.items()} == {
@@ -82,9 +82,9 @@ def test_a_check_that_left_nothing_is_of_the_node_of_its_partition(tmp_path):
     host = factories.document()["host"] | {"hostname": "mi250x (simulated)"}
     found = (
         SessionBuilder(tmp_path, command=NAMED)
-        .passed("a", None, where=HOST)
-        .passed("b", None, document=factories.simulated_document(host=host), where=SIM)
-        .failed("setup", "no program", check="c", node=None, where=SIM)
+        .passed("a", where=HOST)
+        .passed("b", document=factories.simulated_document(host=host), where=SIM)
+        .failed("setup", "no program", check="c", where=SIM)
         .verdicts()
     )
     assert {name: (one.status, one.checks.failed) for name, one in found.items()} == {
@@ -245,9 +245,9 @@ def test_a_node_that_one_of_several_has_no_result_of_did_not_pass(tmp_path):
 def test_a_node_that_one_of_several_simulated_is_not_silent_in_it(tmp_path):
     before = SessionBuilder(tmp_path / "before").passed().write()
     simulated = factories.simulated_document()
-    later = SessionBuilder(tmp_path / "later").passed(where=SIM, document=simulated).write()
-    asked_of(later)
-    assert judge(before, later)["node1"].status == "PASS"
+    later = SessionBuilder(tmp_path / "later").passed(node="node1", where=SIM, document=simulated)
+    asked_of(later.write())
+    assert judge(before, later.results)["node1"].status == "PASS"
 
 
 def test_a_job_that_was_never_placed_is_not_lost(tmp_path):
@@ -372,10 +372,10 @@ def job(tmp_path):
 def test_a_node_that_left_nothing_where_all_others_are_simulated_is_a_simulated_one(tmp_path):
     simulated = factories.simulated_document()
     session = SessionBuilder(tmp_path, command=NAMED)
-    session.passed(node=None, where=SIM, document=simulated)
+    session.passed(where=SIM, document=simulated)
     found = session.verdicts(nodes=("node2",))
     assert found["node2*"].simulated.label == "local:sim-mi250x"
-    found = session.passed("other", None, where=HOST).verdicts(nodes=("node2",))
+    found = session.passed("other", where=HOST).verdicts(nodes=("node2",))
     assert found["node2"].simulated is None
 
 
