@@ -28,6 +28,7 @@ from fabricheck.core.statistics import deviation, quantile
 from fabricheck.judge.calibration import rule as calibration
 from fabricheck.judge.fabric import attributing
 from fabricheck.judge.fleet import outliers, reading
+from fabricheck.references import rules
 from fabricheck.rfm.relative import PeerRatio
 from fleet import drawn_fleets
 from fleet.drawn_fleets import Fault
@@ -399,6 +400,9 @@ def systems() -> Iterator[str]:
     )
 
 
+#: The least distance and the deviations of alike members, of the file of rules.
+_ALIKE = rules._stated().alike
+
 #: Who asks the rule: the least distance, the deviations, and whose they are.
 ASKED = (
     (
@@ -409,8 +413,8 @@ ASKED = (
     ),
     (
         "limits of alike members of a node",
-        "3 %",
-        "4",
+        f"{_ALIKE.least_percent:g} %",
+        f"{_ALIKE.times:g}",
         "recorded of the [kind of transfer](limits.md#rules)",
     ),
     (
@@ -421,7 +425,7 @@ ASKED = (
     ),
     (
         "NICs that `fabric` measures again (C++)",
-        "1.5 %",
+        f"{100 * (1 - math.exp(-choosing.LEAST)):.3g} %",
         f"{choosing.DEVIATIONS:.3g}, three median absolute deviations",
         "of all NICs",
     ),
