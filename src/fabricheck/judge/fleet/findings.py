@@ -420,7 +420,7 @@ def as_json(findings: Findings) -> dict[str, Any]:
     """Return the findings as what JSON shows: each record as it is."""
     changes = findings.changes
     return {
-        "form": "fabricheck-fleet-2",
+        "form": "fabricheck-fleet-3",
         "fleet": findings.fleet.title,
         "exit_code": findings.exit_code,
         "partitions": [
