@@ -28,6 +28,7 @@ from fabricheck.site import sets, sites, this_machine
 processes.collect_rarely()
 
 try:
+    sets.require_mode(sys.argv[1:])
     RESULTS = host.results_folder(default=ROOT / "results")
     _folders = sites.folders(Path(__file__).resolve().parent / "sites")
     # A session needs one system: reading all takes longer than the rest of its start.

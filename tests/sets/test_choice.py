@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import subprocess
 
 import pytest
 
 import factories
+from fabricheck.core.errors import UsageError
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.results.session import read_report
 from fabricheck.site import sets
@@ -77,3 +80,22 @@ def test_a_mode_takes_no_tag_that_its_name_is_a_part_of():
     assert [tag for tag in ("smoke", "smoke_long", "no_smoke") if re.search(pattern, tag)] == [
         "smoke"
     ]
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--mode=node", "-r"], ["-l"], ["-r", "--mode", "smoke"], ["--mode"]]
+)
+def test_a_mode_is_that_of_a_set(arguments):
+    sets.require_mode(arguments)
+
+
+def test_a_misspelt_mode_is_refused_with_those_that_there_are(tmp_path):
+    with pytest.raises(UsageError, match="no set 'nod'; the sets are smoke, node, full, network"):
+        sets.require_mode(["-c", "reframe_checks", "--mode=nod", "-r"])
+    environment = {**os.environ, "FABRICHECK_RESULTS": str(tmp_path)}
+    ended = subprocess.run(
+        ["reframe", "--system=local:sim-mi250x", "--mode=nod", "-r"],
+        env=environment, capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+    assert ended.returncode == 2
+    assert "'nod'" in ended.stderr and "smoke" in ended.stderr

@@ -85,6 +85,20 @@ def modes() -> list[dict[str, Any]]:
     return [{"name": name, "options": [f"--tag=^{name}$"]} for name in known()]
 
 
+def require_mode(arguments: Sequence[str]) -> None:
+    """Refuse a mode that there is none of, for which ReFrame names no other.
+
+    :param arguments: of ReFrame's command line.
+    :raises UsageError: as `require`.
+    """
+    try:
+        given, _ = _parser().parse_known_args(list(arguments))
+    except ValueError:
+        return
+    if given.mode is not None:
+        require(given.mode)
+
+
 @functools.cache
 def chosen(command: str) -> Choice:
     """Return what selected the checks of a session.
