@@ -127,7 +127,7 @@ CHANGES = (
         'f"{many} have no common cause."',
     ),
     _change(
-        "what a reference lacks is said otherwise",
+        "the sentence on a missing reference has other words",
         "src/fabricheck/rfm/base.py",
         'f"State what is missing in {',
         'f"Add what is missing to {',

@@ -15,7 +15,7 @@ import resource
 import sys
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
 from functools import cache, partial
@@ -36,8 +36,18 @@ PAGE = ROOT / "docs" / "evidence" / "check.md"
 #: check`; choosing and the start of the second one take the rest.
 WITHIN_S = 60
 
+#: Seconds after which the tests of a change are ended, on a machine that does other work too.
+_LIMIT_S = 900
+
 #: So many tests are collected before the others, which takes less time where one of them fails.
 FIRST = 60
+
+#: A file of tests that pytest cannot read, as one that imports what the change has broken.
+_NOT_COLLECTED = re.compile(r"found no collectors for \S*?/tests/(\S+?)::")
+
+#: The name of the change in a row of the page, and what a row has that is not seen in time.
+_NAME_OF_ROW = re.compile(r"^\| (.+?) \| (?:`|\*\*)")
+_NOT_IN_TIME = re.compile(r"\*\*(?:none|too late)\*\*")
 
 _HEAD = """# Changes that `make check` sees
 
@@ -48,7 +58,7 @@ main. Does it choose well? Each [mutant](mutants.md), and changes of checks, ref
 models, wording and the handbook, are made in a copy of the repository. The tests that are chosen
 for it run in their order until one fails.
 
-Seconds are of the processor in one process, with its start. `make check` has two workers: what
+Seconds count processor time of one process, with its start. `make check` has two workers: what
 takes more than 60 s here comes too late there.
 
 """
@@ -126,28 +136,36 @@ def see(change: Change, scratch: str) -> Seen:
 
 
 def _first_failure(tree: Tree, tests: Sequence[str]) -> str | None:
+    """Return the first failure; also a file of tests that cannot be collected any more is one."""
     try:
-        return tree.first_failure(tests)
+        return tree.first_failure(tests, _LIMIT_S)
     except NotRunError as error:
         print(error, file=sys.stderr, flush=True)
-        return None
+        file = _NOT_COLLECTED.search(str(error))
+        return f"{file[1]} (cannot be collected)" if file else None
 
 
-def page(rows: Sequence[Seen]) -> str:
-    """Return the page."""
+def recorded() -> dict[str, str]:
+    """Return the rows of the page by the name of the change; empty without a page."""
+    if not PAGE.exists():
+        return {}
+    lines = PAGE.read_text(encoding="utf-8").splitlines()
+    return {name: line for line in lines for name in _NAME_OF_ROW.findall(line)}
+
+
+def page(rows: Mapping[str, str]) -> str:
+    """Return the page of rows by the name of their change."""
     lines = [_HEAD.rstrip("\n"), ""]
     for title, catalogue in (("mutants", MUTANTS), ("other changes", CHANGES)):
-        own = [row for row in rows if row.change in catalogue]
-        seen = sum(row.in_time for row in own)
+        of_title = [rows[change.name] for change in catalogue if change.name in rows]
+        seen = sum(_NOT_IN_TIME.search(row) is None for row in of_title)
         lines += [
             f"## {title.capitalize()}",
             "",
-            f"{seen} of {len(own)} {title} are seen in time.",
+            f"{seen} of {len(of_title)} {title} are seen in time.",
             "",
         ]
-        lines += ["| change | test that fails first | s |", "| --- | --- | --- |"]
-        lines += [row.row for row in own]
-        lines.append("")
+        lines += ["| change | test that fails first | s |", "| --- | --- | --- |", *of_title, ""]
     return "\n".join(lines)
 
 
@@ -155,7 +173,7 @@ def main() -> int:
     """Make the changes; 1 where one is not seen in time."""
     parser = argparse.ArgumentParser(prog="python -m proof.mutants.chosen", description=__doc__)
     parser.add_argument("--only", default="", help="those whose names match this")
-    parser.add_argument("--write", action="store_true", help="write the page, of all of them")
+    parser.add_argument("--write", action="store_true", help="write their rows of the page")
     parser.add_argument("--workers", type=int, default=2, help="changes at the same time")
     options = parser.parse_args()
     wanted = [one for one in (*CHANGES, *MUTANTS) if re.search(options.only, one.name)]
@@ -165,15 +183,16 @@ def main() -> int:
         for row in pool.map(partial(see, scratch=scratch), wanted):
             rows.append(row)
             print(row.row, flush=True)
-        failing = sorted({row.test for row in rows if row.test})
+        failing = sorted({row.test.partition(" ")[0] for row in rows if row.test})
         without = copied(scratch).first_failure(failing) if failing else None
     if without is not None:
         print(f"{without} fails without a change.", file=sys.stderr)
         return 1
     in_time = sum(row.in_time for row in rows)
     print(f"{in_time} of {len(rows)} are seen in time, after {time.monotonic() - started:.0f} s.")
-    if options.write and not options.only:
-        PAGE.write_text(page(rows), encoding="utf-8")
+    if options.write:
+        written = recorded() | {row.change.name: row.row for row in rows}
+        PAGE.write_text(page(written), encoding="utf-8")
     return int(in_time < len(rows))
 
 

@@ -65,10 +65,11 @@ class Tree:
         finally:
             path.write_text(before, encoding="utf-8")
 
-    def first_failure(self, tests: Collection[str]) -> str | None:
+    def first_failure(self, tests: Collection[str], limit_s: float = _LIMIT_S) -> str | None:
         """Return the first test that fails; None where all pass.
 
         :param tests: files, folders or single tests, below the folder of tests.
+        :param limit_s: the time that they may take together, in s.
         :raises NotRunError: when they did not run, as where one cannot be imported.
         """
         paths = [str(self.folder / part) for part in ("src", ".")]
@@ -83,10 +84,10 @@ class Tree:
         try:
             ended = subprocess.run(
                 command, cwd=self.folder, env=environment, capture_output=True, text=True,
-                timeout=_LIMIT_S,
+                timeout=limit_s,
             )  # fmt: skip
         except subprocess.TimeoutExpired:
-            raise NotRunError(f"took more than {_LIMIT_S} s") from None
+            raise NotRunError(f"took more than {limit_s} s") from None
         if ended.returncode == _PASSED:
             return None
         found = _FIRST.search(ended.stdout)
