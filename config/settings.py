@@ -23,6 +23,7 @@ except FabricheckError as _error:
 # ruff: noqa: E402
 from fabricheck.core import processes
 from fabricheck.rfm import distributed, guard, host, launchers
+from fabricheck.schedulers import table
 from fabricheck.site import sets, sites, this_machine
 
 processes.collect_rarely()
@@ -99,7 +100,7 @@ _general = {
 _without_queue = [
     system["name"]
     for system in _gathered["systems"]
-    if all(partition["scheduler"] == "local" for partition in system["partitions"])
+    if not any(table.has_queue(partition["scheduler"]) for partition in system["partitions"])
 ]
 
 site_configuration = {

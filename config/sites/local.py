@@ -21,11 +21,8 @@ site_configuration = {
                 {
                     "name": "host",
                     "descr": "Memory of this machine, through virtual devices",
-                    "scheduler": "local",
-                    "launcher": "local",
                     "environs": ["host"],
-                    # Measuring checks of one node never overlap.
-                    "max_jobs": 1,
+                    **clusters.reached_here(),
                     "features": ["devices", "several_devices", "ranks"],
                     "devices": [{"type": "virtual", "arch": "host", "num_devices": DEVICES}],
                     "extras": {
@@ -55,10 +52,8 @@ site_configuration = {
                 {
                     "name": "sim-mi250x",
                     "descr": "A simulated node with four AMD MI250X (eight devices)",
-                    "scheduler": "local",
-                    "launcher": "local",
                     "environs": ["sim"],
-                    "max_jobs": 1,
+                    **clusters.reached_here(),
                     "features": [
                         "devices",
                         "several_devices",
@@ -125,10 +120,8 @@ if NODE := this_machine.node():
         {
             "name": "gpu",
             "descr": f"The GPUs of this machine, of the node model {NODE}",
-            "scheduler": "local",
-            "launcher": "local",
             "environs": [RUNTIME],
-            "max_jobs": 1,
+            **clusters.reached_here(),
             **clusters.node(
                 NODE,
                 mpi_launcher="mpirun-openmpi",

@@ -6,6 +6,8 @@ Ranks are started by srun on the processor of this machine, because a simulated 
 
 import os
 
+from fabricheck.site import clusters
+
 NODE = {
     "environs": ["sim"],
     "features": ["devices", "several_devices", "peers", "sdma", "simulated"],
@@ -73,6 +75,14 @@ site_configuration = {
                     "name": "allocation",
                     "scheduler": "local",
                     "launcher": "srun",
+                    **NODE,
+                },
+                {
+                    "name": "hosts",
+                    # Their ports and keys are in a configuration of the test.
+                    **clusters.reached(
+                        "node[1-4]", f"-F {os.environ.get('SSH_CONFIG', '/dev/null')}", by="ssh"
+                    ),
                     **NODE,
                 },
                 {

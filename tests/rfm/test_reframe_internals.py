@@ -67,6 +67,11 @@ NEEDED = {
     "reframe.core.schedulers.slurm:slurm_state_pending": (
         lambda: reframe_internals.is_pending(SimpleNamespace(state="PENDING"))
     ),
+    "reframe.core.schedulers.ssh:SSHJobScheduler": guard.install,
+    "reframe.core.schedulers.ssh:SSHJobScheduler._do_submit": guard.install,
+    "reframe.core.schedulers.ssh:SSHJobScheduler._pull_artefacts": guard.install,
+    "reframe.core.schedulers.ssh:SSHJobScheduler._poll_job": guard.install,
+    "reframe.utility.osext:run_command_async2": lambda: guard.install(),
     "reframe.frontend.filters:have_any_name": lambda: reframe_internals.named("x", []),
 }
 
@@ -79,8 +84,8 @@ def test_a_reframe_that_lacks_something_is_refused_in_one_sentence(context, monk
         NEEDED[path]()
     said = re.escape(f"ReFrame {reframe.VERSION} has no {path.replace(':', '.')}")
     assert re.fullmatch(
-        rf"{said}(\.poll)?, which fabricheck needs to [^.:]+: use the version that pyproject\.toml "
-        r"names\.",
+        rf"{said}(\.poll|\.submit)?, which fabricheck needs to [^.:]+: use the version that "
+        r"pyproject\.toml names\.",
         str(refused.value),
     )
 

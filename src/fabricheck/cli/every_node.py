@@ -41,6 +41,14 @@ def every_node(
             help="Nodes of the allocation, such as node[1-4,7]; default: all.",
         ),
     ] = None,
+    hosts: Annotated[
+        str | None,
+        typer.Option(
+            "--hosts",
+            metavar="LIST",
+            help="Hosts to reach by ssh, outside any allocation, such as gpu[1-8].",
+        ),
+    ] = None,
     minutes: Annotated[
         float | None,
         typer.Option(
@@ -83,9 +91,9 @@ def every_node(
 ) -> int:
     """Run a session on each node of the allocation, all at the same time.
 
-    Use it inside sbatch or salloc, with --nodes=N --exclusive. Exit status as for
-    `fabricheck verdict`: 12 if a node or the network failed, 13 if one of them is unstable or
-    incomplete; and 128 plus its number if a signal ended the run.
+    Use it inside an allocation that has its nodes alone, such as sbatch with --nodes=N --exclusive,
+    or with --hosts. Exit status as for `fabricheck verdict`: 12 if a node or the network failed, 13
+    if one of them is unstable or incomplete; and 128 plus its number if a signal ended the run.
     """
     # Without ReFrame, which each session needs, the sentence of a missing package is shown.
     importlib.import_module("reframe")
@@ -93,6 +101,10 @@ def every_node(
     from fabricheck.run.every_node import driver, staging
     from fabricheck.schedulers import table
 
+    if hosts is not None:
+        if any((nodes, minutes, at_once, stage, network, network_only)):
+            raise UsageError("--hosts goes with no other option: one session measures all hosts.")
+        return _on_hosts(hosts, tuple(arguments or CHOSEN))
     default = Path("results").absolute()
     mark = marking.leave(marking.new_stamp(), ["fabricheck", *sys.argv[1:]], default)
     if network_only and network is False:
@@ -104,11 +116,7 @@ def every_node(
             f"--network-only needs two nodes, but job {allocation.job} has {len(usable)} to "
             "measure."
         )
-    reframe = shutil.which("reframe")
-    if reframe is None:
-        raise NotFoundError("The command reframe is not on the PATH: source env.sh first.")
-    if not os.environ.get(SETTINGS):
-        raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
+    reframe = _reframe()
     results = host.results_folder(default)
     chosen = tuple(arguments or CHOSEN)
     driver.require_site(chosen)
@@ -140,3 +148,34 @@ def every_node(
     if number is not None:
         raise typer.Exit(128 + number)
     return verdict.verdict([str(run.folder)])
+
+
+def _reframe() -> str:
+    """Return the command of a session.
+
+    :raises FabricheckError: when it, or its settings, are not there.
+    """
+    reframe = shutil.which("reframe")
+    if reframe is None:
+        raise NotFoundError("The command reframe is not on the PATH: source env.sh first.")
+    if not os.environ.get(SETTINGS):
+        raise UsageError(f"{SETTINGS} is not set, so ReFrame has no checks: source env.sh first.")
+    return reframe
+
+
+def _on_hosts(hosts: str, chosen: tuple[str, ...]) -> int:
+    """Run one session on hosts that are reached by ssh, and judge it."""
+    from fabricheck.core import nodelists
+    from fabricheck.run import on_hosts
+
+    names = nodelists.unfolded(hosts)
+    command = (_reframe(), "--nocolor", "-r", "--distribute=all", *chosen)
+    name = os.environ.get(marking.ENV_SESSION) or f"hosts-{marking.new_stamp()}"
+    show.line(
+        f"{len(names)} hosts by ssh, in one session: `reframe -r --distribute=all "
+        f"{shlex.join(chosen)}`; if this command is ended: fabricheck verdict {name}"
+    )
+    number = on_hosts.run(command, names, name)
+    if number is not None:
+        raise typer.Exit(128 + number)
+    return verdict.verdict([name])

@@ -30,6 +30,7 @@ from fabricheck.results.session import (
     Session,
     read_report,
 )
+from fabricheck.schedulers import table
 
 #: Seconds by which a document may lie outside its session's times: rounding on the same host,
 #: clocks that differ on another one.
@@ -335,9 +336,8 @@ def _within(session: Session, started: str, hostname: str) -> bool:
 # Sessions without a run report: killed ones, and documents outside any session. A session that is
 # still running looks the same: ReFrame writes its report at the end.
 
-#: The job script that ReFrame keeps in the case's folder, and the line that requests one node.
+#: The job script that ReFrame keeps in the case's folder.
 _SCRIPT = "rfm_job.sh"
-_ON_ONE_NODE = re.compile(r"^#SBATCH --nodelist=(?P<node>[^\s,\[\]]+)$", re.MULTILINE)
 
 #: The digest by which ReFrame tells the folders of a parameterized check apart.
 _DIGEST = re.compile(r"_[0-9a-f]{8}$")
@@ -421,7 +421,7 @@ def _case(folder: Path, measured_on: str | None = None) -> Case:
 
 def _requested_node(folder: Path) -> str | None:
     try:
-        match = _ON_ONE_NODE.search((folder / _SCRIPT).read_text(errors="replace"))
+        node = table.requested_node((folder / _SCRIPT).read_text(errors="replace"))
     except OSError:
         return None
-    return match["node"] if match and is_node_name(match["node"]) else None
+    return node if node is not None and is_node_name(node) else None

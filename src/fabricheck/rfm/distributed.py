@@ -63,33 +63,37 @@ def distributed_nodes(find: Any, state: str, options: Sequence[str] | None) -> N
     ((name, names),) = reached.items()
     partition = partitions[name]
     requested = {node: RequestedNode() for node in sorted(names)}
+    unusable: set[str] = set()
     row = jobs.submitting(partition)
     if row is not None:
-        described = {
-            node: description
-            for node, description in sorted(reframe_internals.nodes_of(partition).items())
-            if node in requested
-        }
+        described = dict.fromkeys(requested, "")
+        if row.describes_nodes:
+            described |= {
+                node: description
+                for node, description in reframe_internals.nodes_of(partition).items()
+                if node in requested
+            }
         try:
-            reported = row.nodes_of(described)
+            reported = row.nodes_of(described, [*partition.access, *(options or ())])
         except LookupError as error:
             raise ReframeError(f"--distribute found no nodes of {name}: {error}.") from None
         requested = {
             each: RequestedNode(state=node.state, because=node.because)
             for each, node in reported.items()
         }
+        unusable = {each for each, node in reported.items() if node.unusable is not None}
     if not requested:
         title = "its scheduler" if row is None else row.title
         raise ReframeError(
             f"--distribute found no node of {name}: {title} has none that "
             f"{' '.join([*partition.access, *(options or ())])} reaches."
         )
-    chosen = find(state, options)
-    if not chosen[name]:
+    usable = [node for node in find(state, options)[name] if node not in unusable]
+    if not usable:
         raise ReframeError(
             f"--distribute={state} leaves no node of {name}: {_described(requested)}."
         )
-    return {name: sorted(chosen[name])}, {name: requested}
+    return {name: sorted(usable)}, {name: requested}
 
 
 def allow_jobs(systems: Iterable[Mapping[str, Any]], arguments: Sequence[str]) -> None:

@@ -30,7 +30,15 @@ from fabricheck.results.session_checks import (
     last_checks,
     write_checks,
 )
-from fabricheck.rfm import deviations, distributed, gitlab, jobs, node_lock, reframe_internals
+from fabricheck.rfm import (
+    deviations,
+    distributed,
+    gitlab,
+    hosts,
+    jobs,
+    node_lock,
+    reframe_internals,
+)
 from fabricheck.schedulers import table
 from fabricheck.site import partitions, sets, software
 
@@ -90,6 +98,7 @@ def install(mark: Path | None = None) -> None:
     reframe_internals.hold_back(_waits)
     reframe_internals.after_squeue(jobs.complete)
     reframe_internals.around_blocked(jobs.cancel_if_blocked)
+    reframe_internals.around_hosts(hosts.submit, hosts.command, hosts.complete)
 
 
 def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs: Any) -> Any:
@@ -165,7 +174,9 @@ def _own_nodes(session: _Session, testcases: Iterable[Any]) -> Iterator[None]:
     around = table.around(os.environ)
     if stepping and around is not None:
         around.forget_own_step(os.environ)
-    if session.nodes is not None:
+    if session.nodes is None:
+        jobs.require_any_node(used.values())
+    else:
         distributed.begin_distributed(
             session.nodes, session.chosen(), reframe_internals.option("distribute")
         )

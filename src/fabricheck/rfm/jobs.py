@@ -136,6 +136,18 @@ def require_own_nodes(partitions: Iterable[Any]) -> None:
             raise ReframeError(sentence)
 
 
+def require_any_node(partitions: Iterable[Any]) -> None:
+    """Refuse a session that would spread its checks over several nodes.
+
+    :raises ReframeError: naming the partition.
+    """
+    for partition in partitions:
+        row = submitting(partition)
+        sentence = None if row is None else row.why_not_distributed(partition.fullname)
+        if sentence is not None:
+            raise ReframeError(sentence)
+
+
 def require_nodes_of_one_kind(partitions: Iterable[Any]) -> None:
     """Refuse partitions of different node models that would run on the same nodes.
 

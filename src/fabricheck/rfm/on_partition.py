@@ -25,7 +25,7 @@ from fabricheck.node import load as load_node
 from fabricheck.results.document import load
 from fabricheck.results.model import ResultDocument
 from fabricheck.results.run_report import EXCEPTIONS, Failure
-from fabricheck.rfm import jobs, launchers
+from fabricheck.rfm import jobs, launchers, reframe_internals
 from fabricheck.rfm.acceptance import Requested
 
 #: States of a job that was ended from outside, whatever its exit code (in Slurm's terms), and what
@@ -37,6 +37,10 @@ ENDED_FROM_OUTSIDE: Mapping[str, tuple[Failure | None, str]] = {
     "NODE_FAIL": (None, "was ended from outside: its node failed"),
     "OUT_OF_MEMORY": (None, "was ended from outside: its job had no memory left"),
     "PREEMPTED": ("ended-by-scheduler", "was ended from outside: its job was preempted"),
+    "NODE_TAKEN": (
+        "ended-by-scheduler",
+        "was not started: another session measured the node for too long",
+    ),
     "TIMEOUT": ("time-over", "was ended from outside: its job reached its time limit"),
 }
 
@@ -106,6 +110,9 @@ _PLATFORMS: dict[tuple[str, str | None, int], str] = {}
 class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
     """The part that the checks which build the programs share with those that measure."""
 
+    #: ReFrame's, with its type.
+    prerun_cmds: list[str]
+
     @property
     def runtime(self) -> str:
         """The runtime of the environment."""
@@ -139,10 +146,13 @@ class OnPartition(rfm.RegressionTestPlugin):  # type: ignore[misc]
             ) from None
 
     def submit_once(self) -> None:
-        """Let no job be requeued."""
+        """Let no job be requeued, nor run beside one of another session."""
         row = jobs.submitting(self.current_partition)
         if row is not None:
             self.job.options = [*self.job.options, *row.once]
+            node = reframe_internals.node_of(self)
+            first = row.of_script(node, self.job.stdout, self.job.stderr)
+            self.prerun_cmds = [*first, *self.prerun_cmds]
 
     @property
     def node_count(self) -> int:

@@ -12,6 +12,7 @@ import functools
 import importlib
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
 
@@ -291,6 +292,68 @@ def around_blocked(around: Callable[..., Any]) -> None:
     purpose = "cancel no job that only waits for another"
     names = "SlurmJobScheduler._cancel_if_blocked"
     _wrap("reframe.core.schedulers.slurm", names, purpose, around)
+
+
+def around_hosts(
+    submit: Callable[..., None], command: Callable[[Any], str], ended: Callable[[Any], None]
+) -> None:
+    """Change how the scheduler ssh starts a job, and how it ends.
+
+    ReFrame brings back what a job wrote only where it ended with 0, and only while the session
+    lives; a host that does not answer costs each check the time of a connection.
+
+    :param submit: called as ``submit(submit_of_reframe, scheduler, job)``.
+    :param command: the command for a shell that runs a job on its host, and brings back its files.
+    :param ended: called with each job that has ended.
+    """
+    purpose = "keep what a check wrote on a host that is reached by ssh"
+    module, of = "reframe.core.schedulers.ssh", "SSHJobScheduler"
+    future = _needed("reframe.utility.osext", "run_command_async2", purpose)
+
+    def run(original: Any, scheduler: Any, job: Any) -> None:
+        # A group of its own: it goes on without the session, and ends as a whole.
+        _attribute(job, "steps", purpose)["exec"] = future(
+            command(job), shell=True, start_new_session=True
+        )
+
+    def brought(original: Any, scheduler: Any, job: Any) -> None:
+        _attribute(job, "steps", purpose)["pull"] = future("true")
+
+    def poll(original: Any, scheduler: Any, job: Any) -> bool:
+        # ReFrame writes what the command printed over what the job did.
+        files = [Path(job.localdir, name) for name in (job.stdout, job.stderr)]
+        texts = {file: file.read_bytes() for file in files if file.is_file()}
+        if not original(scheduler, job):
+            return False
+        for file, text in texts.items():
+            file.write_bytes(text)
+        ended(job)
+        return True
+
+    _wrap(module, f"{of}.submit", purpose, submit)
+    _wrap(module, f"{of}._do_submit", purpose, run)
+    _wrap(module, f"{of}._pull_artefacts", purpose, brought)
+    _wrap(module, f"{of}._poll_job", purpose, poll)
+
+
+def options_of_host(job: Any) -> Sequence[str]:
+    """Return the options of ssh of a job that is on a host."""
+    options: Sequence[str] = _attribute(job, "ssh_options", "reach the host of a job")
+    return options
+
+
+def host_of(job: Any) -> tuple[str, str, str]:
+    """Return the host of a job of ssh, its folder there and its folder here."""
+    purpose = "run a job on its host"
+    host, there, here = (
+        _attribute(job, name, purpose) for name in ("host", "remotedir", "localdir")
+    )
+    return host, there, here
+
+
+def set_state(job: Any, state: str, exit_code: int | None) -> None:
+    """Set the end of a job of ssh."""
+    _set(job, "know how a job on a host ended", _state=state, _exitcode=exit_code)
 
 
 def is_pending(job: Any) -> bool:

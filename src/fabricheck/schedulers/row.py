@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Collection, Iterable, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
@@ -76,7 +77,10 @@ class Scheduler:
     account_variables: how an option begins that names the account of a job, and the scheduler's own
     variables for it. granted: the variables with the number of GPUs that a job has on a node, the
     exact one first. job_options: the option of a job that each of our variables sets
-    (docs/reference/site-file.md).
+    (docs/reference/site-file.md). requested: the line of a job script with the one node that it
+    requests. has_queue: whether a job may wait before it starts. describes_nodes: whether ReFrame
+    has its description of each node. no_drain: what is to be done in place of draining a node, a
+    clause, where no command does it.
     """
 
     name: str
@@ -96,6 +100,10 @@ class Scheduler:
     account_variables: tuple[str, ...] = ()
     granted: tuple[str, ...] = ()
     job_options: Mapping[str, str] = MappingProxyType({})
+    requested: re.Pattern[str] | None = None
+    has_queue: bool = True
+    describes_nodes: bool = False
+    no_drain: str = ""
     commands: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     binding: Mapping[str, Binding] = MappingProxyType({})
 
@@ -215,13 +223,27 @@ class Scheduler:
         """
         return None
 
-    def nodes_of(self, descriptions: Mapping[str, str]) -> dict[str, Node]:
+    def nodes_of(self, descriptions: Mapping[str, str], access: Sequence[str]) -> dict[str, Node]:
         """Return the nodes of a session of all nodes with their states.
 
         :param descriptions: ReFrame's, by name.
+        :param access: the options of the partition's jobs.
         :raises LookupError: when a description has no state.
         """
         return {name: Node() for name in descriptions}
+
+    def why_not_distributed(self, partition: str) -> str | None:
+        """Return why a session of a partition needs ``--distribute``; None if it does not."""
+        return None
+
+    def of_script(self, node: str | None, output: str, errors: str) -> list[str]:
+        """Return the first lines of the script of a job.
+
+        :param node: that it requests; None for any.
+        :param output: the file with its standard output.
+        :param errors: that of its errors.
+        """
+        return []
 
     def queue(self, access: Sequence[str]) -> str | None:
         """Return the queue in the options of a job; None without one."""

@@ -323,6 +323,7 @@ class Slurm(Scheduler):
     backends = ("slurm", "squeue")
     launcher = "srun"
     starter = "srun"
+    describes_nodes = True
     once = (ONCE,)
     all_cores = ALL_CORES
     step = "srun"
@@ -332,6 +333,7 @@ class Slurm(Scheduler):
     account_options = ("--account=", "-A")
     account_variables = ("SBATCH_ACCOUNT", "SLURM_ACCOUNT", "SALLOC_ACCOUNT")
     # The number may follow a type, as in h100:8.
+    requested = re.compile(r"^#SBATCH --nodelist=(?P<node>[^\s,\[\]]+)$", re.MULTILINE)
     job_options = {
         "FABRICHECK_ACCOUNT": "--account={}",
         "FABRICHECK_RESERVATION": "--reservation={}",
@@ -568,7 +570,7 @@ class Slurm(Scheduler):
             )
         return None
 
-    def nodes_of(self, descriptions: Mapping[str, str]) -> dict[str, Node]:
+    def nodes_of(self, descriptions: Mapping[str, str], access: Sequence[str]) -> dict[str, Node]:
         """Return the nodes of a session of all nodes with their states."""
         return {name: parse_node(description) for name, description in descriptions.items()}
 

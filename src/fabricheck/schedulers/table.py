@@ -10,10 +10,11 @@ from fabricheck.core.show import enumerated
 from fabricheck.schedulers.flux import Flux
 from fabricheck.schedulers.row import Allocation, Binding, Scheduler
 from fabricheck.schedulers.slurm import Slurm
+from fabricheck.schedulers.ssh import Ssh
 
-SLURM, FLUX = Slurm(), Flux()
+SLURM, FLUX, SSH = Slurm(), Flux(), Ssh()
 
-TABLE: tuple[Scheduler, ...] = (SLURM, FLUX)
+TABLE: tuple[Scheduler, ...] = (SLURM, FLUX, SSH)
 
 #: The variables that schedulers without a row set inside an allocation: PBS, LSF and Grid Engine.
 _OTHER_ALLOCATIONS = ("PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID")
@@ -111,10 +112,25 @@ def node_name(environment: Mapping[str, str]) -> str | None:
 
     Machines that simulate several nodes have one host name for all.
     """
-    for row in TABLE:
+    for row in (SSH, *TABLE):
         if row.node_variable is not None and environment.get(row.node_variable):
             return environment[row.node_variable]
     return None
+
+
+def requested_node(script: str) -> str | None:
+    """Return the one node that a job script requests; None for any, or for several."""
+    for row in TABLE:
+        line = None if row.requested is None else row.requested.search(script)
+        if line is not None:
+            return line["node"]
+    return None
+
+
+def has_queue(backend: str) -> bool:
+    """Whether a job of one of ReFrame's schedulers may wait before it starts."""
+    row = submitting(backend)
+    return backend != "local" and (row is None or row.has_queue)
 
 
 def binding() -> dict[str, Binding]:

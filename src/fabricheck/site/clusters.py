@@ -16,6 +16,7 @@ from fabricheck.core.vocabulary import OF_DEVICES
 from fabricheck.node import NodeModel, load, products
 from fabricheck.node.placement import placements
 from fabricheck.schedulers import table
+from fabricheck.schedulers.ssh import HOSTS
 
 
 def word(variable: str, environment: Mapping[str, str] | None = None) -> str:
@@ -106,8 +107,9 @@ def reached(
     On a login node each check is a job of its own. Inside an allocation the partition is the node
     of the session, each check is a step, and the allocation received the options.
 
-    :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another.
-    :param options: the other options of a job: devices, constraints.
+    :param queue: Slurm's own partition, unless ``FABRICHECK_QUEUE`` names another; by ssh the list
+        of hosts, unless ``FABRICHECK_HOSTS`` is another.
+    :param options: the other options of a job: devices, constraints; by ssh its options.
     :param by: the row of the table of ways to reach nodes.
     :param environment: that of the session; by default that of this process.
     :raises InvalidInputError: when one of the variables contains more than one word.
@@ -122,6 +124,20 @@ def reached(
     # Another of the row's own, as one without accounting.
     backend = word("FABRICHECK_SCHEDULER", variables)
     return row.partition(queue, [*options, *requested], variables, backend)
+
+
+def reached_here(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return scheduler, launcher and access of a partition of this machine.
+
+    Where ``FABRICHECK_HOSTS`` lists hosts, it is these, by ssh.
+
+    :param environment: that of the session; by default that of this process.
+    """
+    variables = os.environ if environment is None else environment
+    if variables.get(HOSTS):
+        return reached("", by="ssh", environment=variables)
+    # Measuring checks of one node never overlap.
+    return {"scheduler": "local", "launcher": "local", "max_jobs": 1}
 
 
 def of_this_job(
