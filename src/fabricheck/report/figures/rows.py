@@ -184,10 +184,18 @@ def expected_by(observed: Observed, point: Series) -> Metric | None:
 
 
 def is_behind_peers(observed: Observed, point: Series) -> bool:
-    """Whether a series is the member that misses a limit among its peers."""
+    """Whether a series is a member that misses a limit among its peers.
+
+    Recorded is the worst one, in percent of the others; another is at so much more as it is better.
+    """
     for metric in observed.metrics_of(point):
-        decides = metric.reduce == "peers" and point.index in metric.decisive
-        if decides and metric.value is not None and metric.is_beyond(metric.value):
+        worst = metric.decisive_series
+        if metric.reduce != "peers" or metric.value is None or len(worst) != 1:
+            continue
+        better = point.value / worst[0]["median"]
+        if point.better == "lower":
+            better = 1 / better
+        if metric.is_beyond(metric.value * better):
             return True
     return False
 
