@@ -168,7 +168,7 @@ def test_a_session_is_an_allocation_of_its_node_and_has_the_nodes_name():
     command = table.FLUX.session("node3", ["reframe", "-r", "-n", "stream"])
     asked, _, started = " ".join(command).partition(" env ")
     assert asked.startswith("flux alloc ") and "--exclusive" in asked
-    assert "--requires=host:node3" in asked
+    assert "--requires=host:node3" in asked and "-o gpu-affinity=off" in asked
     assert started == "FABRICHECK_NODE_NAME=node3 reframe -r -n stream"
 
 

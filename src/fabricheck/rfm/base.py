@@ -370,6 +370,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _keep_to_its_nodes(self) -> None:
         self.num_tasks_per_node = self.num_tasks // self.node_count
+        submits = jobs.submitting(self.current_partition)
+        if submits is not None and submits.counts_cores and self.node is not None:
+            cores = sum(len(domain.cores) for domain in self.node.domains)
+            self.num_cpus_per_task = cores // self.num_tasks_per_node
         launcher = self.job.launcher
         if jobs.starting(launcher) is not None:
             of_step = jobs.step_options(self.job, launcher, self.num_tasks, self.node_count)

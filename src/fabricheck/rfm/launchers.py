@@ -101,6 +101,14 @@ class FluxRunLauncher(JobLauncher):  # type: ignore[misc]
         return table.FLUX.step.split()
 
 
+class PalsLauncher(JobLauncher):  # type: ignore[misc]
+    """Runs ranks by mpiexec of PALS, whose options are neither MPICH's nor Open MPI's."""
+
+    def command(self, job: Any) -> list[str]:
+        """Return the command, without the options that the table of ways to reach nodes has."""
+        return [table.PBS.step]
+
+
 def line(job: Any, launcher: JobLauncher, tasks: int, nodes: int = 1) -> str:
     """Return the command by which a launcher starts ranks on the nodes of a job.
 
@@ -126,3 +134,4 @@ def register() -> None:
     """Register the launchers with ReFrame by name; a second call changes nothing."""
     register_launcher("smpirun")(SmpirunLauncher)
     register_launcher("flux-run")(FluxRunLauncher)
+    register_launcher("pals")(PalsLauncher)

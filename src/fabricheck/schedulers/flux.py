@@ -155,6 +155,7 @@ class Flux(Scheduler):
     starter = "flux alloc"
     all_cores = ALL_CORES
     rank_variable = "FLUX_TASK_RANK"
+    noise = ("flux-job: task(s) ", " broker.err[0]: rc2.0: ")
     commands = {"flux-run": ("flux",)}
     binding = {"flux-run": Binding("-o 'cpu-affinity=map:{}'", ";")}
     mask_binding = Binding("-o 'cpu-affinity=map:{}'", ";")
@@ -236,6 +237,7 @@ class Flux(Scheduler):
             "--exclusive",
             f"--requires=host:{node}",
             f"--job-name={SESSION}",
+            *ALL_DEVICES.split(),
             "env",
             f"{ENV_NODE_NAME}={node}",
             *arguments,
@@ -243,7 +245,7 @@ class Flux(Scheduler):
 
     def on_node(self, node: str) -> str:
         """Return how a person starts a command on a node of the instance."""
-        return f"flux alloc --nodes=1 --exclusive --requires=host:{node}"
+        return f"flux alloc --nodes=1 --exclusive --requires=host:{node} {ALL_DEVICES}"
 
     def of_nodes(self, nodes: Sequence[str]) -> dict[str, str]:
         """Return the variables of a session whose jobs are of some nodes of the instance."""

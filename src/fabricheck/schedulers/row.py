@@ -80,7 +80,8 @@ class Scheduler:
     (docs/reference/site-file.md). requested: the line of a job script with the one node that it
     requests. has_queue: whether a job may wait before it starts. describes_nodes: whether ReFrame
     has its description of each node. no_drain: what is to be done in place of draining a node, a
-    clause, where no command does it.
+    clause, where no command does it. counts_cores: whether an exclusive job has only the cores that
+    it requests. noise: lines of its commands that say nothing of why a session ended, in part.
     """
 
     name: str
@@ -104,6 +105,8 @@ class Scheduler:
     has_queue: bool = True
     describes_nodes: bool = False
     no_drain: str = ""
+    counts_cores: bool = False
+    noise: tuple[str, ...] = ()
     commands: Mapping[str, tuple[str, ...]] = MappingProxyType({})
     binding: Mapping[str, Binding] = MappingProxyType({})
 

@@ -8,16 +8,17 @@ from collections.abc import Mapping, MutableMapping, Sequence
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.show import enumerated
 from fabricheck.schedulers.flux import Flux
+from fabricheck.schedulers.pbs import Pbs
 from fabricheck.schedulers.row import Allocation, Binding, Scheduler
 from fabricheck.schedulers.slurm import Slurm
 from fabricheck.schedulers.ssh import Ssh
 
-SLURM, FLUX, SSH = Slurm(), Flux(), Ssh()
+SLURM, FLUX, PBS, SSH = Slurm(), Flux(), Pbs(), Ssh()
 
-TABLE: tuple[Scheduler, ...] = (SLURM, FLUX, SSH)
+TABLE: tuple[Scheduler, ...] = (SLURM, FLUX, PBS, SSH)
 
-#: The variables that schedulers without a row set inside an allocation: PBS, LSF and Grid Engine.
-_OTHER_ALLOCATIONS = ("PBS_JOBID", "LSB_JOBID", "SGE_TASK_ID")
+#: The variables that schedulers without a row set inside an allocation: LSF and Grid Engine.
+_OTHER_ALLOCATIONS = ("LSB_JOBID", "SGE_TASK_ID")
 
 
 #: The same of launchers that belong to an MPI, and are of every row: of MPICH, and of Open MPI 5.
@@ -168,9 +169,6 @@ def refusal(backend: str, access: Sequence[str]) -> str | None:
 
     :param access: the partition's options of a job.
     """
-    # ReFrame requests nodes of PBS by number, and PBS then places other jobs on them.
-    if backend in ("pbs", "torque") and not any("excl" in option for option in access):
-        return "shares its nodes with other jobs: access needs -l place=excl"
     for row in TABLE:
         sentence = row.why_refused(backend, access)
         if sentence is not None:

@@ -295,7 +295,8 @@ class Driver:
             how = "well" if status == 0 else f"with exit status {status}"
             self._note({ended.node: None}, f"{ended.node}: ended {how}", status)
         else:
-            why = f"{ended.node} ended without a run report: {session.last_words(ended.folder)}."
+            words = session.last_words(ended.folder, self._allocation.scheduler.noise)
+            why = f"{ended.node} ended without a run report: {words}."
             # A process that started a session ends with 0 when its node fails.
             self._note({ended.node: why}, status=status or None)
 
@@ -480,7 +481,7 @@ def measure_network(
         allocation, folder / NETWORK_FOLDER, command, answered, left_s
     )
     if failure is None and not session.has_report(folder / NETWORK_FOLDER):
-        words = session.last_words(folder / NETWORK_FOLDER)
+        words = session.last_words(folder / NETWORK_FOLDER, allocation.scheduler.noise)
         failure = f"The session of the network ended without a run report: {words}."
     how = "well" if status == 0 else f"with exit status {status}"
     say(failure or f"The session of the network ended {how}.")

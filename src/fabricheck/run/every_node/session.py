@@ -96,12 +96,16 @@ def has_report(folder: Path) -> bool:
     return any(folder.glob("reports/run-*.json"))
 
 
-def last_words(folder: Path) -> str:
-    """Return the last message in the log of a results folder, without a full stop."""
+def last_words(folder: Path, noise: Sequence[str] = ()) -> str:
+    """Return the last message in the log of a results folder, without a full stop.
+
+    :param noise: parts of lines that say nothing, besides ReFrame's.
+    """
     with (folder / LOG).open("rb") as log:
         log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
         lines = log.read().decode(errors="replace").splitlines()
-    telling = [line for line in lines if not any(phrase in line for phrase in _SAYS_NOTHING)]
+    nothing = (*_SAYS_NOTHING, *noise)
+    telling = [line for line in lines if not any(phrase in line for phrase in nothing)]
     return runner.last_words("\n".join(telling))
 
 
