@@ -15,6 +15,7 @@ from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.judge.verdict import draining, evidence, judging, model
 from fabricheck.report import scheduler
 from fabricheck.results import reading
+from fabricheck.schedulers import table
 from full_disk import files_of_at_most
 from session_builder import (
     SessionBuilder,
@@ -144,6 +145,34 @@ def test_lines_for_slurm_are_read_by_a_shell_as_one_reason(tmp_path):
     assert len(words[4]) <= draining.LONGEST_REASON + len("Reason=")
     assert not set(line) & set("$`\\!\x1b\n'") and line.count('"') == 2
     assert draining.command(live) == words
+
+
+@pytest.mark.parametrize(
+    ("row", "words"),
+    [
+        ("slurm", ["scontrol", "update", "NodeName=node2", "State=DRAIN"]),
+        ("flux", ["flux", "resource", "drain", "node2"]),
+        ("pbs", ["pbsnodes", "-o", "-C"]),
+    ],
+)
+def test_a_node_is_drained_in_the_words_of_its_scheduler(tmp_path, row, words):
+    verdict = two_nodes(tmp_path)["node2"]
+    drain = model.Drain(live=True, doubts=[])
+    live = verdict.model_copy(update={"drain": drain, "reached_by": row})
+    (line,) = scheduler.drain_lines(evidence.session_verdict("x", [live]).nodes)
+    typed = shlex.split(line)
+    assert typed[: len(words)] == words
+    assert draining.command(live) == typed
+    assert "node2" in typed or "NodeName=node2" in typed
+
+
+def test_where_no_command_drains_a_host_a_comment_says_what_to_do(tmp_path):
+    verdict = two_nodes(tmp_path)["node2"]
+    drain = model.Drain(live=True, doubts=[])
+    live = verdict.model_copy(update={"drain": drain, "reached_by": "ssh"})
+    (line,) = scheduler.drain_lines(evidence.session_verdict("x", [live]).nodes)
+    assert line.startswith(f"# {table.SSH.no_drain.format(node='node2')} (fabricheck ")
+    assert scheduler.live_commands([live]) == []
 
 
 @pytest.mark.parametrize(

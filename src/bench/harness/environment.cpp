@@ -17,11 +17,11 @@ using nlohmann::json;
 namespace {
 
 // Nothing that could hold a secret: only prefixes of the runtimes, the schedulers and this suite.
-constexpr std::array<const char*, 22> kAllowed{
+constexpr std::array<const char*, 24> kAllowed{
     "HSA_",        "HIP_",         "ROCR_",          "ROC_",      "GPU_",       "AMD_",
     "DEBUG_CLR_",  "DEBUG_HIP_",   "PAL_",           "CUDA_",     "NCCL_",      "RCCL_",
     "MPICH_",      "FI_",          "UCX_",           "OMPI_MCA_", "MPIR_CVAR_", "OMP_",
-    "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURM_GPU"};
+    "FABRICHECK_", "SLURM_JOB_ID", "SLURM_CPU_BIND", "SLURM_GPU", "FLUX_URI",   "PBS_JOBID"};
 
 // Open MPI's key of a job, by which its processes recognize each other.
 constexpr const char* kSecret = "OMPI_MCA_orte_precondition_transports";

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from fabricheck.core.nodelists import NODE_NAME, folded, titled
 from fabricheck.judge.verdict import draining, model
+from fabricheck.schedulers import table
 
 #: What keeps a line from being live, in the words of its comment.
 DOUBTS: dict[model.Doubt, str] = {
@@ -26,22 +27,30 @@ DOUBTS: dict[model.Doubt, str] = {
 def drain_lines(rows: Iterable[model.Row]) -> list[str]:
     """Return a line that drains each failed node, to be read and run by a person.
 
-    The line is a comment with its doubts where they keep it from being live. There is none where
-    all nodes failed alike.
+    The line is a comment with its doubts where they keep it from being live, and where no command
+    drains a node. There is none where all nodes failed alike.
     """
     lines = []
     for row in rows:
         drain = row.drain
         if drain is None or "all-alike" in drain.doubts:
             continue
+        by = table.named(row.reached_by)
         arguments = draining.command(row)
-        if not arguments:
-            lines.append(f"# no name of a node of Slurm: {draining.plain(row.node)}")
-        elif drain.live:
-            lines.append(_line(arguments))
+        doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
+        if not arguments and not by.no_drain:
+            lines.append(f"# no name of a node of {by.title}: {draining.plain(row.node)}")
+            continue
+        line = _line(arguments)
+        if by.no_drain:
+            advice = by.no_drain.format(node=draining.plain(row.node))
+            line = f"{advice} ({draining.reason(row)})"
+        if not drain.live:
+            lines.append(f"# {doubts}: {line}")
+        elif by.no_drain:
+            lines.append(f"# {line}")
         else:
-            doubts = "; ".join(DOUBTS[doubt] for doubt in drain.doubts)
-            lines.append(f"# {doubts}: {_line(arguments)}")
+            lines.append(line)
     return lines
 
 
@@ -60,8 +69,13 @@ def _line(arguments: Iterable[str]) -> str:
     """Return arguments as a person types them; none has a quote or what a shell expands."""
     words = []
     for argument in arguments:
-        name, _, value = argument.partition("=")
-        words.append(f'{name}="{value}"' if " " in value else argument)
+        name, equals, value = argument.partition("=")
+        if " " not in argument:
+            words.append(argument)
+        elif equals and " " not in name:
+            words.append(f'{name}="{value}"')
+        else:
+            words.append(f'"{argument}"')
     return " ".join(words)
 
 

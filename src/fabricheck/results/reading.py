@@ -285,6 +285,14 @@ class Results:
             requested |= job.with_network
         return requested
 
+    @cached_property
+    def reached_by(self) -> Mapping[str, str]:
+        """The row of the table of ways to reach nodes of each requested node."""
+        rows: dict[str, str] = {}
+        for job in self.lists:
+            rows |= dict.fromkeys(job.with_network, job.reached_by)
+        return rows
+
     @property
     def jobs(self) -> Iterator[RequestedNodes]:
         """The jobs over many nodes that it contains."""

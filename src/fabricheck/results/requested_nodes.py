@@ -79,15 +79,17 @@ class RequestedNodes(StrictModel):
     """All nodes of a session, by the scheduler's name.
 
     partition: ``system:partition``; None where the session chooses it on each node. chosen: the
-    options that selected the checks (``-t smoke``). job: the scheduler's number of the job over all
-    nodes; None where each check is a job. network: the session over all of them that measured what
-    joins them; None without one. network_only: whether there was no other session. path: the file
-    that it was read from; not stored in the file.
+    options that selected the checks (``-t smoke``). reached_by: the row of the table of ways to
+    reach nodes. job: the scheduler's number of the job over all nodes; None where each check is a
+    job. network: the session over all of them that measured what joins them; None without one.
+    network_only: whether there was no other session. path: the file that it was read from; not
+    stored in the file.
     """
 
     form: Literal["fabricheck-nodes-1"] = "fabricheck-nodes-1"
     partition: str | None
     chosen: tuple[str, ...] = ()
+    reached_by: str = "slurm"
     started: Moment
     job: str | None = None
     nodes: dict[NodeName, RequestedNode] = Field(min_length=1)

@@ -120,21 +120,26 @@ def begin_distributed(node_map: NodeMap, chosen: Sequence[str], state: str) -> N
     :raises ReframeError: when the file cannot be written.
     """
     measured, ((name, requested),) = node_map[0], node_map[1].items()
+    (partition,) = (
+        partition for partition in runtime.runtime().system.partitions if partition.fullname == name
+    )
+    row = jobs.submitting(partition)
     path = Path(runtime.runtime().output_prefix) / requested_nodes.NAME
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         requested_nodes.write(
             path,
             RequestedNodes(
-                partition=name, chosen=tuple(chosen), started=requested_nodes.now(), nodes=requested
+                partition=name,
+                chosen=tuple(chosen),
+                reached_by=row.name if row is not None else table.SLURM.name,
+                started=requested_nodes.now(),
+                nodes=requested,
             ),
         )
     except (FabricheckError, OSError) as error:
         raise ReframeError(f"The requested nodes cannot be recorded: {error}") from None
-    (partition,) = (
-        partition for partition in runtime.runtime().system.partitions if partition.fullname == name
-    )
-    if jobs.submitting(partition) is not None:
+    if row is not None:
         most = min(len(measured[name]), partition.max_jobs)
         show.line(
             f"{count(len(requested), 'node')} of {name}, each with one exclusive job at a time, "

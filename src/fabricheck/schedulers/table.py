@@ -96,13 +96,18 @@ def allocation_around(
     return row.allocation(environment, chosen, needs_end=needs_end)
 
 
+def allocation_variables() -> list[str]:
+    """Return the variables that schedulers set inside an allocation."""
+    of_rows = [row.variable for row in TABLE if row.variable is not None]
+    return [*of_rows, *_OTHER_ALLOCATIONS]
+
+
 def allocation(environment: Mapping[str, str]) -> str | None:
     """Return the variable by which a process is in an allocation, as ``SLURM_JOB_ID=7``.
 
     None in none.
     """
-    of_rows = [row.variable for row in TABLE if row.variable is not None]
-    for variable in (*of_rows, *_OTHER_ALLOCATIONS):
+    for variable in allocation_variables():
         if environment.get(variable):
             return f"{variable}={environment[variable]}"
     return None

@@ -9,15 +9,22 @@ from typing import Any
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import numbered
-from fabricheck.core.vocabulary import ENV_RESULTS
+from fabricheck.core.vocabulary import ENV_NODE_NAME, ENV_RESULTS
 from fabricheck.node import products
 from fabricheck.results import state
 from fabricheck.results.causes import merged, sentence_of
 from fabricheck.results.model import DeviceState, ResultDocument
+from fabricheck.schedulers import table
 
 #: Variables that name or count a run's files; they differ in every session.
 OF_THE_RUN = frozenset(
-    {ENV_RESULTS, "OMPI_MCA_initial_wdir", "OMPI_MCA_ess_base_jobid", "SLURM_JOB_ID"}
+    {
+        ENV_NODE_NAME,
+        ENV_RESULTS,
+        "OMPI_MCA_initial_wdir",
+        "OMPI_MCA_ess_base_jobid",
+        *table.allocation_variables(),
+    }
 )
 
 #: Facts of a device's state that do not depend on its load, by their member.

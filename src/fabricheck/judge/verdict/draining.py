@@ -19,9 +19,13 @@ def command(status: model.NodeVerdict | model.Row) -> list[str]:
     """Return the command that drains a node; empty where no scheduler has a node of its name."""
     if NODE_NAME.fullmatch(status.node) is None:
         return []
+    return table.named(status.reached_by).drain(status.node, reason(status))
+
+
+def reason(status: model.NodeVerdict | model.Row) -> str:
+    """Return why a node is drained, as a scheduler is told."""
     why = plain(f"fabricheck {status.status}: {_reason(status).sentence}")
-    reason = why[:LONGEST_REASON].rstrip()
-    return table.SLURM.drain(status.node, reason)
+    return why[:LONGEST_REASON].rstrip()
 
 
 def plain(text: str) -> str:

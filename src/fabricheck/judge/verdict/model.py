@@ -191,6 +191,8 @@ class _Status(StrictModel):
     of the nodes that checks between nodes measured."""
     scheduled: bool
     """Whether a scheduler knows the node by that name."""
+    reached_by: str = "slurm"
+    """How the node is reached: by slurm, flux, pbs or ssh, whose command drains it."""
     kind: Kind
     """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
     simulated: SimulatedNode | None

@@ -31,6 +31,7 @@ from fabricheck.results.causes import Errors, sentence_of
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import RequestedNode
+from fabricheck.schedulers import table
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice
 
@@ -83,6 +84,7 @@ class NodeJudgement:
         return model.NodeVerdict(
             node=self.subject.node,
             scheduled=self.results.scheduled or self.subject.node in self.all_results.requested,
+            reached_by=self._reached_by,
             status=status,
             gpus=self._gpus,
             accepted=status == "PASS" and self._gpus == "measured",
@@ -113,6 +115,18 @@ class NodeJudgement:
                 {fault for document in self.documents for fault in document["faults_injected"]}
             ),
         )
+
+    @property
+    def _reached_by(self) -> str:
+        """The row of the table of ways to reach nodes."""
+        requested = self.all_results.reached_by.get(self.subject.node)
+        if requested is not None:
+            return requested
+        for document in self.documents:
+            row = table.around(document["environment"])
+            if row is not None:
+                return row.name
+        return table.SLURM.name
 
     def _reasons(self, missing: Sequence[str], diagnosis: Diagnosis | None) -> list[model.Reason]:
         """Return the reasons against PASS, the worst first, with the diagnosis among them."""

@@ -121,6 +121,7 @@ class Driver:
         self.nodes = RequestedNodes(
             partition=None,
             chosen=tuple(chosen),
+            reached_by=allocation.scheduler.name,
             started=requested_nodes.now(),
             job=allocation.job,
             nodes={
