@@ -12,11 +12,10 @@ pytestmark = pytest.mark.slow
 DEVICE = f"device 1 (0000:c1:00.0) of node {platform.node()}"
 
 
-@pytest.mark.parametrize("action", ["-r -n stream_local", "--dry-run"])
-def test_a_metric_without_a_reference(suite, action):
+def test_a_metric_without_a_reference(suite):
     file = suite.own_references()
     edit(file, "    triad_median: [0, null, null, GB/s]\n", "")
-    outcome = suite(*action.split())
+    outcome = suite("--dry-run")
     assert outcome.status == 1
     assert "Metric triad_median has no reference on local:host." in outcome
     said = f"State what is missing in {file}, under stream_local and local:host: a limit with its "
@@ -36,31 +35,23 @@ def test_a_reference_file_that_does_not_fit_the_check(suite, old, new):
     assert "stream_scan" in outcome
 
 
-@pytest.mark.parametrize(
-    ("entry", "said"),
-    [
-        ("[$xfail]", "The reference of metric triad_worst, '$xfail', is not [value, lower, upper,"),
-        ("{a: 1}", "triad_worst of stream_local on local:host is neither [value, lower, upper,"),
-    ],
-)
-def test_an_entry_that_is_none_is_one_sentence(suite, entry, said):
+def test_an_entry_that_is_none_is_one_sentence(suite):
     edit(
         suite.own_references(),
         "    triad_worst: [0, null, null, GB/s]",
-        f"    triad_worst: {entry}",
+        "    triad_worst: [$xfail]",
     )
     outcome = suite("--dry-run", "-n", "stream_local")
     assert outcome.status == 1
-    assert said in outcome
+    assert "The reference of metric triad_worst, '$xfail', is not [value, lower, upper," in outcome
 
 
 def test_a_partition_without_an_entry(suite):
     edit(suite.own_references(), "  local:host:\n    copy_worst", "  other:host:\n    copy_worst")
-    outcome = suite("--dry-run")
+    # ReFrame's own rule can be switched off from the command line.
+    outcome = suite("--dry-run", "-S", "require_reference=no")
     assert outcome.status == 1
     assert "Metric copy_worst has no reference on local:host." in outcome
-    # ReFrame's own rule can be switched off from the command line.
-    assert suite("--dry-run", "-S", "require_reference=no").status == 1
 
 
 def test_a_broken_reference_file_is_named(suite):

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from fabricheck.core.errors import FabricheckError
 from fabricheck.references import entries
+from fabricheck.references.stated import References
 
 
 @pytest.mark.parametrize(
@@ -57,6 +59,7 @@ def test_a_reference_that_can_be_missed_or_says_that_it_only_reports(unit, entry
         ("GB/s", (100, "-5%", None, "GB/s"), "contains something other than a finite number."),
         ("GB/s", (True, -0.1, None, "GB/s"), "contains something other than a finite number."),
         ("us", (10, None, float("inf"), "us"), "contains something other than a finite number."),
+        ("GB/s", (1, -0.5, None), "has no unit; the metric is in GB/s."),
         ("GB/s", (100,), "is not [value, lower, upper, unit]."),
         ("GB/s", [], "is not [value, lower, upper, unit]."),
         ("GB/s", "100", "is not [value, lower, upper, unit]."),
@@ -79,9 +82,7 @@ def test_the_sentence_shows_the_entry_as_in_its_file():
     ("action", "entry"),
     [
         ("-r", "[1, -0.5, null, MB/s]"),
-        ("-r", "[1, -2, null, GB/s]"),
         ("--dry-run", "[1, -2, null, GB/s]"),
-        ("-r", "[1, -0.5, null]"),
         ("-r", "['$xfail', 'a known fault', [1, -2, null, GB/s]]"),
     ],
 )
@@ -126,3 +127,12 @@ def test_reading_an_entry(raw, entry):
 )
 def test_a_limit_on_either_side_requires_something(entry, requires):
     assert entries.requires(entry) == entries.required(list(entry)) == requires
+
+
+def test_a_mapping_that_states_no_limit_is_named_with_its_place(tmp_path):
+    file = tmp_path / "stream.yaml"
+    file.write_text("stream_local:\n  local:host:\n    triad_worst: {a: 1}\n")
+    with pytest.raises(FabricheckError) as refused:
+        References(tmp_path).entries("stream_local", "local:host", None)
+    said = "triad_worst of stream_local on local:host is neither [value, lower, upper, unit] nor"
+    assert str(refused.value).startswith(f"{file}: {said}")
