@@ -184,7 +184,7 @@ VERDICT = (
     Mutant("many nodes that fail alike are accused", "judge/verdict/evidence.py",
            "if alike > max(1, FEW * len(cohort)):", "if alike > len(cohort):", _EVIDENCE),
     Mutant("a doubt does not make the line a comment", "report/scheduler.py",
-           "elif drain.live:", "elif drain:", _EVIDENCE),
+           "if not drain.live:", "if not drain:", _EVIDENCE),
     Mutant("a full disk isolates a node", "judge/verdict/checks.py",
            'frozenset({"time-limit", "ended", "refused"})',
            'frozenset({"time-limit", "ended", "refused", "software"})', _EVIDENCE),
