@@ -78,6 +78,11 @@ site_configuration = {
                     **NODE,
                 },
                 {
+                    "name": "flux",
+                    **clusters.reached("batch", by="flux"),
+                    **NODE,
+                },
+                {
                     "name": "hosts",
                     # Their ports and keys are in a configuration of the test.
                     **clusters.reached(
