@@ -70,7 +70,11 @@ def prepare(folder: Path) -> dict[str, str]:
             target.chmod(0o755)
         else:
             target.symlink_to(program)
-    (folder / "sites" / "cluster_site.py").symlink_to(ROOT / "tests" / "rfm" / "cluster_site.py")
+    # What the programs were built from is not what is looked at here.
+    site = (ROOT / "tests" / "rfm" / "cluster_site.py").read_text()
+    extras = '"node": "mi250x",'
+    accepts = f'{extras} "accepts": ["other-programs"],'
+    (folder / "sites" / "cluster_site.py").write_text(site.replace(extras, accepts))
     return {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}:{os.environ['PATH']}",
@@ -155,7 +159,7 @@ def measure(way: str, nodes: int, folder: Path) -> None:
         f"exit code {judged.returncode}; {dict(Counter(row['status'] for row in rows))}"
     )
     for row in rows:
-        if row["status"] != "PASS":
+        if row["status"] != "PASS" and (row["node"] in FAULTY or nodes < 10):
             print(f"  {row['node']} {row['status']}: {row['reasons'][0]['sentence']}")
     print(*(line for line in judged.stdout.splitlines() if line.startswith("# ")), sep="\n")
 

@@ -32,7 +32,6 @@ WHY = {
     "rfm/launchers.py": "launchers that ReFrame lacks, by their names",
     "rfm/network_benchmarks.py": "a word of site files",
     "rfm/reframe_internals.py": "modules and names of ReFrame",
-    "run/on_hosts.py": "the variable of the row",
     "run/site_check.py": "what is asked for outside any allocation",
     "site/clusters.py": "the helpers of site files choose a row by its name",
     "site/sites.py": "a word of site files",
