@@ -195,7 +195,7 @@ def test_below_a_wide_floor_a_change_is_undetermined():
     assert judge(copied(10), copied(9)).in_floor
     between = judge(copied(10), copied(7))
     assert between.judgement == "undetermined" and not between.in_floor
-    assert between.why == "below the floor of 75.5 %, too wide to call it unchanged"
+    assert between.floor == pytest.approx(0.755, abs=5e-4)
     assert judge(copied(10), copied(5)).judgement == "worse"
     assert judge(copied(10), copied(7), floor=0.1).judgement == "worse"
     assert judge(copied(10), copied(7), floor=0.5).judgement == "unchanged"

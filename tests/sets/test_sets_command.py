@@ -8,6 +8,7 @@ import pytest
 
 import factories
 from fabricheck.references import listing
+from session_builder import SessionBuilder
 
 HERE = "local:sim-mi250x"
 SIZES = {"a": "1GiB", "b": "64KiB,256KiB,1MiB", "c": "4:1GiB"}
@@ -45,14 +46,12 @@ def case(name: str, began: float, ended: float | None, **changes):
 
 def session(folder, cases, *arguments: str, number: int = 0):
     """Write the session of a command; its documents say that the node was busy for 0.75 s each."""
-    report = factories.session(folder, cases, number, factories.SESSION_START + 100 * number)
-    content = json.loads(report.read_text())
-    content["session_info"]["cmdline"] = " ".join(["reframe", "-r", *arguments])
-    report.write_text(json.dumps(content))
-    for one in cases:
-        place = factories.case_folder(folder, one["unique_name"]) / "result.json"
-        factories.write(place, factories.simulated_document(simulated_s=0.75))
-    return report
+    command = " ".join(["reframe", "-r", *arguments])
+    start = factories.SESSION_START + 100 * number
+    document = factories.simulated_document(simulated_s=0.75)
+    session = SessionBuilder(folder, number, command=command, start=start)
+    session.each((case, document) for case in cases).write()
+    return folder / "reports" / f"run-{number}.json"
 
 
 def took(command, *arguments: str) -> dict[str, list]:
