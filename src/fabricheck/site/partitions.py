@@ -25,7 +25,7 @@ Section = Mapping[str, Any]
 IMPLIED: Mapping[str, Sequence[str]] = {
     "E1": ("devices stream",),
     "E2": ("devices memcpy",),
-    "E3": ("managed_memory managed",),
+    "E3": ("managed_memory managed", "xnack managed"),
     "E4": ("several_domains memcpy",),
     "E5": ("several_devices stream",),
     "E6": ("several_devices ranks pingpong",),
