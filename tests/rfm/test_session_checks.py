@@ -36,12 +36,14 @@ INSTALLED = {
 #: The fewest checks of each set, all programs installed: smoke, node, full, network. One that
 #: vanishes is missed here.
 COUNTS = {
+    "cloud:mi300x": (7, 23, 68, 0),
     "dardel:gpu": (8, 18, 63, 5),
     "frontier:gpu": (9, 19, 64, 5),
     "h200:x1": (3, 4, 12, 0),
     "h200:x2": (7, 14, 47, 0),
     "h200:x4": (7, 14, 47, 0),
     "h200:x8": (7, 14, 47, 0),
+    "hunter:gpu": (8, 24, 67, 5),
     "jureca:a100": (7, 15, 52, 5),
     "jureca:mi250": (7, 17, 62, 0),
     "leonardo:booster": (8, 16, 53, 5),
@@ -49,6 +51,7 @@ COUNTS = {
     "local:host": (4, 9, 13, 0),
     "local:sim-mi250x": (7, 17, 50, 0),
     "lumi:gpu": (9, 19, 64, 5),
+    "tuolumne:gpu": (7, 23, 66, 5),
 }
 
 

@@ -57,8 +57,27 @@ MACHINES = {
         "lrdn0271.leonardo.local",
         "lrdn0271",
     ],
+    "tuolumne": [
+        "tuolumne.llnl.gov",
+        "tuolumne1848",
+        "tuolumne1848.llnl.gov",
+        "elcap17",
+        "tuolumne1848 x",
+    ],
+    "hunter": [
+        "hunter-login03",
+        "hunter-login04.hww.hlrs.de",
+        "x1001c1s1b0n0 hunter",
+        "x1001c1s1b0n0.hww.hlrs.de Hunter",
+    ],
     # Other people's machines.
     "local": [
+        "tuolumne-laptop",
+        "elcapitan",
+        "hunter",
+        "hunter-laptop",
+        "x1001c1s1b0n0",
+        "x1001c1s1b0n0 hunter2",
         # LUMI-C has none of these devices.
         "nid001000",
         "nid001000 lumi",

@@ -47,10 +47,14 @@ class Site:
     variables: dict[str, str] = field(default_factory=dict)
     binding: str = "srun --nodes=1 --ntasks={ranks} --cpu-bind=map_cpu:{cores}"
     alone: str = "srun --nodes=1 --ntasks=1 --cpu-bind=none"
+    separator: str = ","
 
     @property
     def devices(self) -> int:
         return len(self.cores.split(","))
+
+    def started(self, ranks: int, cores: str) -> str:
+        return self.binding.format(ranks=ranks, cores=cores.replace(",", self.separator))
 
 
 #: LUMI user guide, "LUMI-G example batch scripts", the example of one rank per GPU.
@@ -144,6 +148,30 @@ SITES = {
         {"--partition=boost_usr_prod", "--gres=gpu:4"},
         ["gcc/12.2.0", "nvhpc/24.5", "hpcx-mpi/2.19"],
         {"SLURM_MPI_TYPE": "pmix", "OMPI_MCA_pml": "ucx"},
+    ),
+    # The first of the 24 cores of each package. Flux has no job script: its jobs are steps.
+    "tuolumne:gpu": Site(
+        "tuolumne",
+        "rocm",
+        "0,24,48,72",
+        modules=["rocm/6.4.1"],
+        variables=GPU_AWARE,
+        binding="flux run --nodes=1 --ntasks={ranks} --exclusive -o mpibind=off "
+        "-o gpu-affinity=off -o 'cpu-affinity=map:{cores}'",
+        alone="flux run --nodes=1 --ntasks=1 --exclusive -o mpibind=off -o gpu-affinity=off "
+        "-o cpu-affinity=off",
+        separator=";",
+    ),
+    # "mpiexec -n 4 --ppn 4 --cpu-bind list:0-23:24-47:48-71:72-95" in public job scripts.
+    "hunter:gpu": Site(
+        "hunter",
+        "rocm",
+        "0,24,48,72",
+        modules=["HLRS/APU/2026.1", "PrgEnv-gnu", "gcc-native/14"],
+        variables=GPU_AWARE,
+        binding="mpiexec -n {ranks} --ppn {ranks} --cpu-bind list:{cores}",
+        alone="mpiexec -n 1 --ppn 1 --cpu-bind none",
+        separator=":",
     ),
     # A single machine, by its node model.
     "local:gpu h200": Site(
@@ -252,7 +280,7 @@ def test_no_job_is_requeued(of_site, partition):
 def test_ranks_are_bound_near_their_devices(script, partition):
     site, found = SITES[partition], script(partition, "pingpong_right")
     ranks, devices = site.devices, ",".join(map(str, range(site.devices)))
-    started = site.binding.format(ranks=ranks, cores=site.cores)
+    started = site.started(ranks, site.cores)
     assert found.command.startswith(f"{started} {ROOT}/build/spack/{site.spack}/view/bin/pingpong ")
     assert f" --map {devices} --bind {site.cores} " in found.command
     if site.sbatch:
@@ -272,7 +300,7 @@ FAR = {
 def test_ranks_in_a_domain_without_devices(script, partition, placement):
     cores = FAR[partition, placement]
     command = script(partition, f"pingpong_{placement}").command
-    assert command.startswith(f"{SITES[partition].binding.format(ranks=4, cores=cores)} ")
+    assert command.startswith(f"{SITES[partition].started(4, cores)} ")
     assert f" --placement {placement} " in command
     assert f" --map 0,1,2,3 --bind {cores} " in command
 
@@ -366,6 +394,10 @@ def test_a_network_that_a_site_names_is_required_between_nodes_only(suite):
     assert required == {"rccl_nodes": "AWS Libfabric", "rccl_collectives": None}
 
 
+#: MI300X and MI300A: all pairs are joined alike. Pages of MI300A stay where they are.
+OF_SHARED_MEMORY = ("tuolumne:gpu", "hunter:gpu")
+OF_ALIKE_PAIRS = ("local:gpu mi300x", *OF_SHARED_MEMORY)
+
 #: Checks that are of nodes whose first devices are not their best ones.
 OF_UNLIKE_PAIRS = {
     "osu_collectives_in_order", "osu_collectives_in_order_engine_off", "mpi_collectives_best",
@@ -409,8 +441,10 @@ NO_ENGINE = {"HSA_ENABLE_SDMA": "0", "HSA_ENABLE_PEER_SDMA": "0"} | ALIKE
     ],
 )
 def test_engines_and_page_migration_on_amd(script, partition, check, set_to):
-    if partition == "local:gpu mi300x" and check in OF_UNLIKE_PAIRS:
-        pytest.skip("all pairs of MI300X are alike, so its first devices are its best ones")
+    if partition in OF_ALIKE_PAIRS and check in OF_UNLIKE_PAIRS:
+        pytest.skip("all pairs of devices are alike, so the first ones are the best ones")
+    if partition in OF_SHARED_MEMORY and check.endswith("migration"):
+        pytest.skip("cores and compute units share one memory, so no page migrates")
     assert set_to.items() <= script(partition, check).variables.items()
 
 
@@ -483,7 +517,7 @@ def test_osu_has_its_own_iterations_and_each_device_alone(script, partition):
 @AMD
 def test_concurrent_stream_of_the_paper(script, partition):
     command = script(partition, "stream_concurrent_large").command
-    if partition == "local:gpu mi300x":  # a package of MI300X is one device
+    if partition in OF_ALIKE_PAIRS:  # a package is one device
         assert f" --sizes {8 << 30} --devices each --kernels copy --source host " in command
         return
     assert f" --sizes {8 << 30} --devices each --devices 0,1 --devices 2,3 " in command
@@ -711,3 +745,21 @@ def test_kernels_of_128_threads_are_of_device_0(script, partition, pairs):
     wanted = f" --pairs {pairs} --operations read,write,copy --sizes 256:8GiB --block-size 128 "
     assert wanted in script(partition, "p2p_block_128").command
     assert " --pairs self --operations engine,latency " in script(partition, "p2p_local").command
+
+
+def test_a_job_of_pbs_has_whole_hosts_with_all_their_cores(of_site):
+    """Public job scripts: select=2:node_type=mi300a:mpiprocs=4:ncpus=96."""
+    folder = of_site("hunter:gpu").stage("hunter:gpu", "pingpong_right")
+    asked = re.findall(r"^#PBS (.+)$", (folder / "rfm_job.sh").read_text(), re.MULTILINE)
+    assert "-l select=1:mpiprocs=4:ncpus=96:node_type=mi300a" in asked
+    assert {"-l place=scatter:exclhost", "-A project_1", "-r n"} <= set(asked)
+
+
+def test_checks_of_the_network_by_flux_and_pbs_have_two_nodes(of_site, script):
+    """The node model states no NIC, so one rank is on each node, on any core."""
+    command = script("tuolumne:gpu", "mpi_nodes").command
+    assert command.startswith("flux run --nodes=2 --ntasks=2 --exclusive ")
+    folder = of_site("hunter:gpu").stage("hunter:gpu", "mpi_nodes")
+    assert "select=2:mpiprocs=1:ncpus=96" in (folder / "rfm_job.sh").read_text()
+    command = script("hunter:gpu", "mpi_nodes").command
+    assert command.startswith("mpiexec -n 2 --ppn 1 --cpu-bind none ")

@@ -52,6 +52,7 @@ for begins, text in json.load(open({str(file)!r})).items():
     )
     command.chmod(0o755)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.setenv("FLUX_URI", f"local://{tmp_path}/local-0")
     monkeypatch.setattr(flux, "cores_here", lambda: 2)
 
@@ -178,7 +179,7 @@ def test_one_process_of_a_node_has_all_cores_and_devices():
         "--nodes=1",
         "--ntasks=1",
         "--exclusive",
-        "-o gpu-affinity=off",
+        "-o mpibind=off -o gpu-affinity=off",
         "-o cpu-affinity=off",
     ]
 

@@ -29,6 +29,8 @@ def job(tmp_path, monkeypatch):
         return dict(os.environ)
 
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    for variable in ("SLURM_JOB_ID", "FLUX_URI"):
+        monkeypatch.delenv(variable, raising=False)
     monkeypatch.setenv("PBS_JOBID", "1234.pbs01")
     monkeypatch.setenv("PBS_NODEFILE", str(COMPOSED / "nodefile"))
     return with_outputs

@@ -39,6 +39,8 @@ STAND_INS = {
     "jureca-mi250": _ROCKY9,
     "jureca-mi250-ompi5": _ROCKY9,
     "leonardo": StandIn("rhel", "8.7", "2.28", "/usr"),
+    "tuolumne": StandIn("rhel", "8.10", "2.28", "/usr"),
+    "hunter": StandIn("sles", "15.6", "2.38", "/"),
     "jureca-a100": _ROCKY9,
     "local-cuda": _UBUNTU22,
     "local-rocm": _UBUNTU22,

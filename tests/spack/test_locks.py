@@ -31,11 +31,15 @@ BUILT = {
     "frontier-26.03": _OURS | _CMAKE | {"rccl-tests"},
     "jureca-mi250": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
     "jureca-mi250-ompi5": _OURS | _CMAKE | _OPENMPI | {"rccl-tests"},
+    "tuolumne": _OURS | {"rccl-tests"},
+    "hunter": _OURS | _CMAKE | {"rccl-tests"},
     "leonardo": _OURS | _CMAKE | {"nccl-tests"},
     "jureca-a100": _OURS | {"nccl-tests"},
     "local-cuda": _OURS | _OPENMPI | {"nccl-tests"},
     "local-rocm": _OURS | _OPENMPI | {"rccl-tests"},
 }
+#: Those with Cray MPICH, as their names begin.
+_CRAY = ("lumi", "frontier", "dardel", "tuolumne", "hunter")
 ROCM = {"hip", "hsa-rocr-dev", "llvm-amdgpu", "rccl", "comgr", "rocm-smi-lib"}
 
 
@@ -180,7 +184,7 @@ def test_rccl_tests_are_of_our_own_recipe_and_link_the_rccl_of_the_site(environm
     linked = {one["name"] for one in tests["dependencies"]}
     assert {"rccl", "hip", "gcc-runtime"} <= linked
     flags = tests["parameters"]
-    if environment.name.startswith(("lumi", "frontier", "dardel")):
+    if environment.name.startswith(_CRAY):
         # Ranks of several nodes find each other by MPI. Where it is set to device buffers, Cray
         # MPICH ends a program that is linked without its library for them.
         osu = environment.only("osu-micro-benchmarks")["parameters"]
@@ -227,9 +231,7 @@ def test_the_pairs_of_open_mpi_and_ucx_differ_and_rocm_does_not(name, versions):
     assert [ucx[v] for v in ("rocm", "thread_multiple", "cma", "verbs", "rc")] == [True] * 5
 
 
-@pytest.mark.parametrize(
-    "name", ["dardel", "dardel-26.03", "lumi", "lumi-25.09", "frontier", "frontier-26.03"]
-)
+@pytest.mark.parametrize("name", [name for name in BUILT if name.startswith(_CRAY)])
 def test_osu_is_linked_with_the_gpu_layer_of_the_same_cray_mpich(name):
     environment = Environment(name)
     version = environment.only("cray-mpich")["version"]

@@ -30,10 +30,11 @@ _PATIENCE_S, _SHORT_PATIENCE_S = 120.0, 10.0
 #: The name of the job of a node's session.
 SESSION = "fabricheck-every-node"
 
-#: The settings that leave a task all cores and devices. By default it has the devices that its job
-#: requested, which are none.
+#: The settings that leave a task all cores, and all devices. By default it has the devices that its
+#: job requested, which are none; and where LLNL's plug-in mpibind is on, that binds tasks in place
+#: of Flux (github.com/LLNL/mpibind, flux/README.md). Without the plug-in its option does nothing.
 ALL_CORES = "-o cpu-affinity=off"
-ALL_DEVICES = "-o gpu-affinity=off"
+ALL_DEVICES = "-o mpibind=off -o gpu-affinity=off"
 
 #: The state of a node on which a job can start.
 _USABLE = "avail"
