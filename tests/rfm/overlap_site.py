@@ -20,6 +20,7 @@ site_configuration = {
                     "extras": {
                         # Far larger than the cache that the tests state.
                         "array_bytes": int(os.environ["OVERLAP_BYTES"]),
+                        "scan_block_sizes": [256],
                         # What is tested are sessions, on a machine with other work.
                         "noise_limit": 10,
                         "physical_bounds": {

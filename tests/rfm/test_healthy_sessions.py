@@ -13,6 +13,7 @@ import pytest
 import yaml
 from reframe.frontend import executors
 
+from fabricheck.core.errors import UsageError
 from fabricheck.results import requested_nodes
 from fabricheck.results.document import load
 from fabricheck.results.reading import read
@@ -80,7 +81,7 @@ def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_
     local = arguments["stream_local"]
     assert re.match(r"--devices each --sizes \d+ ", local)
     assert int(local.split()[3]) >= 128 << 20
-    assert local.endswith("--noise-limit 0.75 --time-limit 120 --output result.json")
+    assert local.endswith("--block-sizes 256 --time-limit 120 --output result.json")
     scan = re.search(r"--sizes 1KiB:(\d+) --block-sizes 64,128,256", arguments["stream_scan"])
     assert int(scan[1]) >= 256 << 20
     assert "--source host --destination host" in arguments["stream_concurrent"]
@@ -163,8 +164,8 @@ def test_selections(suite, selection, checks):
 
 def test_a_mode_that_is_none_is_refused(suite):
     outcome = suite("-r", "--mode=nightly")
-    assert outcome.status == 1
-    assert "ERROR: invalid mode: 'nightly'" in outcome
+    assert outcome.status == UsageError.exit_code
+    assert "ERROR: There is no set 'nightly'; the sets are smoke, node, full, network." in outcome
 
 
 def test_the_selection_that_a_failure_report_names(suite):
