@@ -115,7 +115,8 @@ def test_pairs_and_collectives_of_osu(node):
     commands = [launch["command"] for launch in document["options"]["launches"]]
     assert len(commands) == 12
     assert commands[0].startswith(
-        "mpiexec -n 2 env -u SLURM_PROCID CUDA_VISIBLE_DEVICES=0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID /"
+        "mpiexec -n 2 env -u SLURM_PROCID -u FLUX_TASK_RANK -u PALS_RANKID "
+        "CUDA_VISIBLE_DEVICES=0,1 CUDA_DEVICE_ORDER=PCI_BUS_ID /"
     )
     assert commands[0].endswith("osu_bw -m 16777216:1073741824 -i 20 -x 2 -W 64 -d cuda D D")
     assert commands[1].endswith("osu_bw -m 16777216:1073741824 -i 1 -x 0 -W 1 -c -u 0 -d cuda D D")
