@@ -55,7 +55,7 @@ def slow(session, check, part, **fields):
 
 
 def test_a_healthy_node_misses_nothing(healthy):
-    assert len(healthy.judged) > 200
+    assert len(healthy.judged) > 190
     assert healthy.failures() == []
 
 
@@ -137,8 +137,8 @@ def test_pairs_at_once_may_share_a_link_and_no_more(healthy):
 
 
 def test_a_collective_that_is_stuck_is_seen(healthy):
-    found = slow(healthy, "mpi_collectives", 4.0, operation="allreduce")
-    assert "allreduce_8" in found and "allreduce_2" not in found
+    found = slow(healthy, "mpi_collectives", 4.0, operation="bcast")
+    assert "bcast_8" in found and "bcast_2" not in found
 
 
 def test_no_drawn_session_of_one_node_misses_a_rule(session):
@@ -167,7 +167,7 @@ def test_the_page_has_every_metric_that_compares_members(session):
 def test_a_collective_is_held_against_the_slowest_link_of_its_devices(session):
     rules = {one.metric.name: one.metric.rule for one in session.judged}
     # Two devices of a package have four links, and among all eight some pairs have one.
-    for name, peak in (("allreduce_2", 200), ("allreduce_8", 50)):
+    for name, peak in (("bcast_2", 200), ("bcast_8", 50)):
         assert f"its bytes over {peak} GB/s, the peak of its slowest link" in rules[name].why
 
 

@@ -138,8 +138,8 @@ def test_page_locked_memory_is_held_to_its_link_coherent_or_not(memory, role, ex
 
 
 def test_a_collective_has_its_passes_and_its_bytes_over_the_slowest_link():
-    rule = rules.collective("allreduce", 1 << 20, 8, 50.0, "mpi", "us")
-    assert rule.entry == (pytest.approx(20 + 1.75 * 20.97152, abs=1e-3), None, 9.0, "us")
+    rule = rules.collective("allreduce", 1 << 20, 8, 50.0, "simulated", "us")
+    assert rule.entry == (pytest.approx(20 + 1.75 * 20.97152, abs=1e-3), None, 4.0, "us")
     bus = rules.collective("allreduce", 1 << 20, 8, 50.0, "rccl", "GB/s")
     assert bus.entry[0] == pytest.approx(1.75 * (1 << 20) / rule.entry[0] / 1e3, abs=1e-3)
     assert bus.entry[1] == -0.75
@@ -147,6 +147,16 @@ def test_a_collective_has_its_passes_and_its_bytes_over_the_slowest_link():
     each = rules.collective("allgather", 1 << 20, 8, 50.0, "mpi", "us").entry[0]
     whole = rules.collective("allgather", 8 << 20, 8, 50.0, "rccl", "us").entry[0]
     assert each == whole
+
+
+@pytest.mark.parametrize("operation", ["reduce", "allreduce", "reduce_scatter"])
+def test_what_an_mpi_may_add_on_the_host_has_no_limit_of_links(operation):
+    rule = rules.collective(operation, 1 << 20, 2, 450.0, "mpi", "us")
+    assert rule.entry == (0, None, None, "us")
+    assert "adds on the host" in rule.why
+    # What moves data alone is bound by the links, and so is what a simulated MPI does.
+    assert rules.collective("bcast", 1 << 20, 2, 450.0, "mpi", "us").entry[2] == 9
+    assert rules.collective(operation, 1 << 20, 2, 450.0, "simulated", "us").entry[2] == 4
 
 
 def test_a_folder_of_references_may_have_its_own_rules(tmp_path, monkeypatch):
