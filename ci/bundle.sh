@@ -59,6 +59,8 @@ fi
 if [ -n "$openmpi" ]; then
   openmpi=$(sources --openmpi "$openmpi" ompi/include/mpi.h.in)
   [ -x "$openmpi/configure" ] || refuse "the folder '$openmpi', which --openmpi names, has no configure: a release is needed"
+  [ ! -e "$openmpi/config.status" ] \
+    || refuse "the folder '$openmpi', which --openmpi names, was configured before: unpack the release again"
 fi
 if [ -e "$out" ] && [ ! -f "$out/SHA256SUMS" ] && [ -n "$(ls -A "$out" 2>&1)" ]; then
   refuse "'$out' exists and is no bundle: name a new folder"

@@ -106,9 +106,10 @@ openmpi_with_cuda() {
       --disable-oshmem --disable-io-romio --disable-man-pages --disable-libxml2 \
       --disable-dependency-tracking
     quietly openmpi-build make -j "$(nproc)"
-    quietly openmpi-install make install-strip
+    quietly openmpi-install make install
   )
   rm -rf "$built/sources"
+  find "$mpi" -type f -exec strip --strip-unneeded {} + 2> "$work/logs/openmpi-strip.log" || true
   find "$mpi" -name '*.la' -delete
   echo "$stamp" > "$built/stamp"
 }

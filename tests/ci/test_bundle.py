@@ -49,6 +49,18 @@ def test_bad_arguments_are_refused_with_a_sentence(tmp_path, arguments, sentence
     assert [one.name for one in tmp_path.iterdir()] == ["kept"]
 
 
+def test_sources_of_open_mpi_are_those_of_a_release_not_yet_configured(tmp_path):
+    sources = tmp_path / "openmpi"
+    (sources / "ompi" / "include").mkdir(parents=True)
+    (sources / "ompi" / "include" / "mpi.h.in").touch()
+    ended = bundle("OUT", "--openmpi", "openmpi", folder=tmp_path)
+    assert (ended.returncode, "has no configure" in ended.stderr) == (2, True)
+    (sources / "configure").touch(mode=0o755)
+    (sources / "config.status").touch()
+    ended = bundle("OUT", "--openmpi", "openmpi", folder=tmp_path)
+    assert (ended.returncode, "was configured before" in ended.stderr) == (2, True)
+
+
 def test_a_missing_tool_is_named(tmp_path):
     tools = tmp_path / "bin"
     tools.mkdir()
