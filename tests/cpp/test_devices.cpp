@@ -33,6 +33,9 @@ TEST_CASE("device sets that cannot be are refused") {
 TEST_CASE("where the caches are unknown, large ones are assumed") {
   CHECK_FALSE(past_caches(1 << 30, 0));
   CHECK(past_caches(2ULL << 30, 0));
+  // Two processors with 1152 MiB each.
+  CHECK_FALSE(past_caches((4ULL << 30) - 1, 2304ULL << 20));
+  CHECK(past_caches(4ULL << 30, 2304ULL << 20));
 }
 
 TEST_CASE("a program without kernels for a device is a setting, and names both architectures") {

@@ -110,6 +110,57 @@ TEST_CASE("a series that is still noisy has longer, and one that is not has not"
   CHECK(take_samples(burst, 1, rules, [&] { return now; }).size() == 7);
 }
 
+TEST_CASE("noise makes a run as long again at most, all series together") {
+  // Every second sample takes twice as long in the noisy series, none in the quiet ones.
+  double now = 0;
+  int taken = 0;
+  const auto series = [&](bool noisy, const SamplingRules& rules) {
+    const double began = now;
+    const RunBatch run = [&, noisy](int) {
+      const double time = noisy && ++taken % 2 == 0 ? 2 : 1;
+      now += time;
+      return BatchTimes{{time}, time};
+    };
+    const auto samples = take_samples(run, 1, rules, [&] { return now; }).size();
+    CHECK(samples >= 7);
+    return now - began;
+  };
+  SamplingRules rules;
+  rules.precision = 0;
+  rules.max_samples = 1000;
+  rules.series_seconds = 20;
+  const double quiet = series(false, rules) + series(false, rules) + series(false, rules);
+  CHECK(quiet == doctest::Approx(3 * 7));
+  // The first noisy one has the time of all four, the next only its own.
+  CHECK(series(true, rules) == doctest::Approx(20 + 21 + 20).epsilon(0.05));
+  CHECK(series(true, rules) == doctest::Approx(20 + 20).epsilon(0.1));
+  CHECK(series(true, rules) == doctest::Approx(20 + 20).epsilon(0.1));
+  CHECK(now <= 2 * (3 * 7 + 3 * 20) + 6);
+  // What copies the rules shares the allowance; another run has its own.
+  const SamplingRules copied = rules;
+  CHECK(series(true, copied) == doctest::Approx(20 + 20).epsilon(0.1));
+  SamplingRules other;
+  other.precision = 0;
+  other.series_seconds = 20;
+  other.max_samples = 1000;
+  CHECK(series(true, other) == doctest::Approx(20 + 20).epsilon(0.1));
+}
+
+TEST_CASE("a series of slow operations keeps its samples, and their time is its own") {
+  double now = 0;
+  int taken = 0;
+  const RunBatch slow = [&](int) {
+    const double time = ++taken % 2 == 0 ? 20 : 10;
+    now += time;
+    return BatchTimes{{time}, time};
+  };
+  SamplingRules rules;
+  rules.precision = 0;
+  rules.series_seconds = 1;
+  CHECK(take_samples(slow, 1, rules, [&] { return now; }).size() >= 7);
+  CHECK(now <= 2 * 100 + 20);
+}
+
 TEST_CASE("what varies between the devices of a set takes no more samples") {
   int taken = 0;
   const RunBatch in_turn = [&taken](int) {

@@ -118,7 +118,7 @@ std::uint64_t device_last_level_cache(int device) {
 bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes) {
   // If the system hides its caches, half a gibibyte is assumed, more than any cache of 2025.
   constexpr std::uint64_t assumed = 1ULL << 29;
-  return bytes >= 4 * (cache_bytes > 0 ? cache_bytes : assumed);
+  return bytes >= std::min(4 * (cache_bytes > 0 ? cache_bytes : assumed), kPastAnyCache);
 }
 
 std::uint64_t largest_device_cache(int count) {

@@ -44,8 +44,12 @@ std::uint64_t device_last_level_cache(int device);
 /// The largest of the devices' last-level caches, in bytes.
 std::uint64_t largest_device_cache(int count);
 
+/// Bytes of arrays together that are past any caches: the largest of two processors of 2026 are
+/// 2.25 GiB. Four times as much would take minutes on a few cores.
+constexpr std::uint64_t kPastAnyCache = 4ULL << 30;
+
 /// Whether arrays of `bytes` together count as memory for caches of `cache_bytes`: they are at
-/// least four times as large. This is the regime of the result document.
+/// least four times as large, or kPastAnyCache. This is the regime of the result document.
 bool past_caches(std::uint64_t bytes, std::uint64_t cache_bytes);
 
 /// The sizes of arrays that an option lists (sizes.hpp), multiples of 16 bytes. For an empty text,

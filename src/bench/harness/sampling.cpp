@@ -47,16 +47,24 @@ int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
   }
 }
 
-bool has_enough(const std::vector<double>& rates, double seconds, const SamplingRules& rules) {
+bool SeriesEnd::has_enough(const std::vector<double>& rates, double seconds) {
   const auto taken = static_cast<int>(rates.size());
-  if (taken < rules.min_samples) {
+  seconds_ = seconds;
+  if (taken <= rules_.min_samples || seconds <= rules_.series_seconds) {
+    own_ = seconds;
+  }
+  if (taken < rules_.min_samples) {
     return false;
   }
   const auto width = summarise(rates).relative_half_width();
-  // A burst of other work on the host must not end as "too noisy to judge".
-  const bool noisy = width && *width > rules.noise_limit;
-  return (width && *width <= rules.precision) || taken >= rules.max_samples ||
-         seconds >= rules.series_seconds * (noisy ? rules.noisy_times : 1);
+  if ((width && *width <= rules_.precision) || taken >= rules_.max_samples) {
+    return true;
+  }
+  if (seconds < rules_.series_seconds) {
+    return false;
+  }
+  const bool noisy = width && *width > rules_.noise_limit;
+  return !noisy || !rules_.noise->allows(own_, seconds - own_);
 }
 
 std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,
@@ -64,10 +72,11 @@ std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const Sampl
   const double start = clock();
   std::vector<BatchTimes> samples;
   std::vector<double> rates;
+  SeriesEnd end(rules);
   do {
     samples.push_back(checked(run, batch));
     rates.push_back(1 / samples.back().together());
-  } while (!has_enough(rates, clock() - start, rules));
+  } while (!end.has_enough(rates, clock() - start));
   return samples;
 }
 

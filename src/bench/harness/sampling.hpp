@@ -3,9 +3,27 @@
 
 #include <chrono>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace fabricheck {
+
+/// How much longer noise may make a run: by as much again as its series have taken without, all
+/// noisy ones together.
+class NoiseAllowance {
+ public:
+  /// Whether a noisy series may go on, that took `own` seconds without the `more` for its noise.
+  [[nodiscard]] bool allows(double own, double more) const { return more_ + more < own_ + own; }
+  /// Counts a series that has ended.
+  void count(double own, double more) {
+    own_ += own;
+    more_ += more;
+  }
+
+ private:
+  double own_ = 0;
+  double more_ = 0;
+};
 
 /// The rules of sampling; defaults are those of docs/evidence/method.md.
 struct SamplingRules {
@@ -17,7 +35,8 @@ struct SamplingRules {
   int max_batch = 4096;          ///< operations per sample
   double warm_up_seconds = 0.2;  ///< of the first series of a device set: clocks ramp up meanwhile
   double series_seconds = 5;     ///< no new sample after this, once min_samples are there
-  double noisy_times = 4;        ///< a series that is still noisy has this many times as long
+  /// Of the run: what copies the rules shares it.
+  std::shared_ptr<NoiseAllowance> noise = std::make_shared<NoiseAllowance>();
 };
 
 /// Times of one batch run by one or several devices at once, in seconds.
@@ -50,9 +69,25 @@ inline double wall_seconds() {
 int calibrate(const RunBatch& run, const SamplingRules& rules, double at_least,
               const Clock& clock = host_seconds);
 
-/// Whether a series has its samples: at least min_samples, then until the interval of the rates is
-/// as narrow as `precision`, or max_samples or series_seconds are reached. `seconds` is its time.
-bool has_enough(const std::vector<double>& rates, double seconds, const SamplingRules& rules);
+/// When a series has its samples; one for each series, whose time it counts at its end.
+class SeriesEnd {
+ public:
+  explicit SeriesEnd(const SamplingRules& rules) : rules_(rules) {}
+  SeriesEnd(const SeriesEnd&) = delete;
+  SeriesEnd& operator=(const SeriesEnd&) = delete;
+  ~SeriesEnd() { rules_.noise->count(own_, seconds_ - own_); }
+
+  /// Whether there are enough samples: at least min_samples, then until the interval of the rates
+  /// is as narrow as `precision`, or max_samples or series_seconds are reached. A burst of other
+  /// work on the host must not end as "too noisy to judge": a series that is noisy then goes on for
+  /// as long as the run's allowance has time. `seconds` is that of the series.
+  bool has_enough(const std::vector<double>& rates, double seconds);
+
+ private:
+  const SamplingRules& rules_;
+  double own_ = 0;
+  double seconds_ = 0;
+};
 
 /// Samples of `batch` operations, until the rates of the set's time are enough.
 std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,

@@ -65,6 +65,7 @@ std::vector<double> take_samples_together(const RankGroup& group, const Exchange
   const double start = host_seconds();
   std::vector<double> seconds;
   std::vector<double> rates;
+  SeriesEnd end(rules);
   for (;;) {
     arrays.prepare(job);
     group.barrier();
@@ -73,7 +74,7 @@ std::vector<double> take_samples_together(const RankGroup& group, const Exchange
       throw Failure(Status::software, "the clock gave a time that is not positive");
     }
     rates.push_back(1 / seconds.back());
-    if (all_agree(group, has_enough(rates, host_seconds() - start, rules))) {
+    if (all_agree(group, end.has_enough(rates, host_seconds() - start))) {
       return seconds;
     }
   }

@@ -120,14 +120,20 @@ def hidden_caches(document: ResultDocument, cpus: Path = CPUS) -> str | None:
     )
 
 
-def array_bytes(cpus: Path = CPUS) -> int:
-    """Return a multiple of 128 MiB of at least four times the last-level caches, in bytes.
+#: Bytes of the arrays of a copy that are past any caches, as the programs have it (past_caches).
+PAST_ANY_CACHE = 4 << 30
 
-    STREAM's rule for one array. Not the next power of two: near twice as much takes near twice the
-    time, which checks on large caches do not have.
+
+def array_bytes(cpus: Path = CPUS) -> int:
+    """Return the bytes of one array, a multiple of 64 MiB and at least 128 MiB.
+
+    Both arrays of a copy together are at least four times the last-level caches, or 4 GiB. Not the
+    next power of two: near twice as much takes near twice the time, which checks on large caches do
+    not have.
     """
-    step = 128 << 20
-    return max(1, math.ceil(4 * last_level_cache_bytes(cpus) / step)) * step
+    step = 64 << 20
+    together = min(4 * last_level_cache_bytes(cpus), PAST_ANY_CACHE)
+    return max(2, math.ceil(together / 2 / step)) * step
 
 
 def scan_bytes(cpus: Path = CPUS) -> int:
