@@ -233,6 +233,7 @@ libraries() {
     done < <(needed "$file")
   done < <(own_files)
   for file in "$bundle"/lib/*; do
+    [ -e "$file" ] || continue  # all are MPI's
     chmod u+w "$file"
     "$patchelf" --set-rpath "\$ORIGIN" "$file"
   done
