@@ -101,6 +101,17 @@ def behaviour(text: str) -> str:
     return ast.unparse(tree)
 
 
+def changes_behaviour(before: str, after: str) -> bool:
+    """Whether a program is another one; what is none any more would be seen wherever it starts.
+
+    An operator can be changed that is none, as the stars before a mapping.
+    """
+    try:
+        return behaviour(after) != behaviour(before)
+    except SyntaxError:
+        return False
+
+
 def drawn(root: Path, seed: int, number: int, rooms: Sequence[str] = ROOMS) -> Iterator[Slip]:
     """Yield slips: a file is drawn by its length, of its places one, and of its operators one.
 
@@ -126,7 +137,7 @@ def drawn(root: Path, seed: int, number: int, rooms: Sequence[str] = ROOMS) -> I
         occurrence = chance.choice(occurrences)
         before = texts[file]
         after = mutating.mutate_code(before, every[occurrence.operator], occurrence.number)
-        if after is None or behaviour(after) == behaviour(before):
+        if after is None or not changes_behaviour(before, after):
             continue
         number -= 1
         name = occurrence.operator.removeprefix("core/")

@@ -53,3 +53,8 @@ def test_a_change_of_an_annotation_or_a_docstring_is_none():
     same = "def f(a: str) -> str:\n    'It.'\n    b: int = a\n    return b\n"
     assert drawing.behaviour(text) == drawing.behaviour(same)
     assert drawing.behaviour(text) != drawing.behaviour(text.replace("= a", "= -a"))
+
+
+def test_what_is_no_program_any_more_is_no_slip():
+    assert drawing.changes_behaviour("a = b * c\n", "a = b / c\n")
+    assert not drawing.changes_behaviour("a = {**b}\n", "a = {|b}\n")
