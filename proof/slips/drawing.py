@@ -136,12 +136,20 @@ def drawn(root: Path, seed: int, number: int, rooms: Sequence[str] = ROOMS) -> I
         line, occurrences = chance.choice(known[file])
         occurrence = chance.choice(occurrences)
         before = texts[file]
-        after = mutating.mutate_code(before, every[occurrence.operator], occurrence.number)
+        after = _mutated(before, every[occurrence.operator], occurrence.number)
         if after is None or not changes_behaviour(before, after):
             continue
         number -= 1
         name = occurrence.operator.removeprefix("core/")
         yield Slip(file.relative_to(root).as_posix(), line, name, before, after)
+
+
+def _mutated(text: str, operator: Operator, number: int) -> str | None:
+    try:
+        return mutating.mutate_code(text, operator, number)
+    except AttributeError:
+        # cosmic-ray 8.7 replaces no exception that is an attribute, as in "except errors.Failure".
+        return None
 
 
 def _places(text: str, every: dict[str, Operator]) -> list[tuple[int, list[_Occurrence]]]:
