@@ -293,7 +293,9 @@ def test_a_session_in_another_container_of_the_machine_is_noticed():
     if tried.returncode:
         pytest.skip(f"this machine lets no container be made: {tried.stderr.strip()}")
     if Path(sys.executable).is_relative_to("/tmp"):
-        pytest.skip("the container has a /tmp of its own, and this checkout is in that of the machine")
+        pytest.skip(
+            "the container has a /tmp of its own, and this checkout is in that of the machine"
+        )
     lock = node_lock.open_of_the_machine()
     # Whether it is this test or a session that measures here now: the machine is locked.
     with contextlib.suppress(BlockingIOError):
