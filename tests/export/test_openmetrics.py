@@ -95,6 +95,17 @@ def test_several_values_of_one_metric_are_their_median(command, results_folder, 
     assert of(text, "fabricheck_metric", "metric") == {("copy_worst",): 11.0}
 
 
+def test_two_nodes_are_told_apart_and_one_has_no_label(command, results_folder, tmp_path):
+    SessionBuilder(results_folder).copies({"node1": 10.0, "node2": 5.0}).write()
+    text = written(command, tmp_path / "two.txt")
+    assert of(text, "fabricheck_metric", "node") == {("node1",): 10.0, ("node2",): 5.0}
+    alone = tmp_path / "alone"
+    SessionBuilder(alone).copies({"node1": 10.0}).write()
+    of_one = written(command, tmp_path / "one.txt", alone)
+    metrics = [line for line in of_one.splitlines() if line.startswith("fabricheck_metric{")]
+    assert metrics and not any("node=" in line for line in metrics)
+
+
 def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(
     command, results_folder, tmp_path
 ):
