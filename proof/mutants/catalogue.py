@@ -60,7 +60,7 @@ METRICS = (
            _session("test_a_declared_metric_without_a_value")),
     Mutant("a session without a judgement ends well", "rfm/guard.py",
            '("skip_sanity_check", "skip_performance_check")', '("skip_sanity_check",)',
-           _session("test_a_session_without_judgement_is_refused")),
+           ("rfm/test_choice_of_checks.py::test_a_session_that_judges_nothing_is_refused",)),
     Mutant("a session whose checks were all skipped ends well", "rfm/guard.py",
            "        if not ended:\n", "        if ended is None:\n",
            _session("test_every_test_case_skipped")),
