@@ -227,3 +227,15 @@ def test_cores_of_this_machine_are_counted_once_for_their_threads(tmp_path):
         (topology / "thread_siblings_list").write_text(f"{threads}\n")
     assert flux.cores_here(tmp_path) == 2
     assert flux.cores_here(tmp_path / "none") == 0
+
+
+def test_an_instance_that_did_not_answer_once_is_asked_again(instance, monkeypatch):
+    monkeypatch.setenv("FLUX_URI", "local:///instance/of/this/test")
+    instance(**{"resource list": None})
+    environment = dict(os.environ)
+    assert list(table.FLUX.allocated(environment)) == []
+    with pytest.raises(NotFoundError, match="could measure another node"):
+        table.FLUX.step_options(environment, 1)
+    instance(**{"resource list": "node[1-4]\n"})
+    assert list(table.FLUX.allocated(environment)) == ["node1", "node2", "node3", "node4"]
+    assert any("--requires" in option for option in table.FLUX.step_options(environment, 1))

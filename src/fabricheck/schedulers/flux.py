@@ -89,11 +89,11 @@ def _asked(*arguments: str) -> str:
 
 @functools.cache
 def _nodes_of(uri: str) -> tuple[str, ...]:
-    """Return the nodes of an instance, in the order of its brokers; none if it does not answer."""
-    try:
-        names = _asked("resource", "list", "-s", "all", "-no", "{nodelist}").strip()
-    except LookupError:
-        return ()
+    """Return the nodes of an instance, in the order of its brokers.
+
+    :raises LookupError: when it does not answer; it is asked again then.
+    """
+    names = _asked("resource", "list", "-s", "all", "-no", "{nodelist}").strip()
     return tuple(nodelists.unfolded(names)) if names else ()
 
 
@@ -177,11 +177,19 @@ class Flux(Scheduler):
         return {"scheduler": "local", "launcher": "flux-run", "max_jobs": 1, "access": access}
 
     def allocated(self, environment: Mapping[str, str]) -> Sequence[str]:
-        """Return the nodes of the instance around this process, in order; none without one."""
+        """Return the nodes of the instance around this process, in order.
+
+        None without an instance, or where it does not answer.
+        """
         if environment.get(_NODES):
             return nodelists.unfolded(environment[_NODES])
         uri = environment.get("FLUX_URI")
-        return _nodes_of(uri) if uri else []
+        if not uri:
+            return []
+        try:
+            return _nodes_of(uri)
+        except LookupError:
+            return []
 
     def allocation(
         self, environment: Mapping[str, str], chosen: str | None = None, *, needs_end: bool = True
@@ -291,9 +299,16 @@ class Flux(Scheduler):
         :param environment: of the session.
         :param tasks: on all nodes, the same number on each.
         :param number: of the nodes.
+        :raises NotFoundError: where the instance does not answer which nodes it has.
         """
         options = [f"--nodes={number}", f"--ntasks={tasks}", "--exclusive", ALL_DEVICES]
-        if len(self.allocated(environment)) > number:
+        nodes = self.allocated(environment)
+        if not nodes and environment.get("FLUX_URI"):
+            raise NotFoundError(
+                "The Flux instance does not answer which nodes it has (flux resource list), so a "
+                "check could measure another node than that of the session."
+            )
+        if len(nodes) > number:
             measured = nodelists.folded(self.measured_nodes(environment, number))
             options.append(f"--requires={shlex.quote(f'host:{measured}')}")
         if tasks == number:

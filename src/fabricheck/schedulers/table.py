@@ -20,8 +20,7 @@ TABLE: tuple[Scheduler, ...] = (SLURM, FLUX, PBS, SSH)
 #: The variables that schedulers without a row set inside an allocation: LSF and Grid Engine.
 _OTHER_ALLOCATIONS = ("LSB_JOBID", "SGE_TASK_ID")
 
-
-#: The same of launchers that belong to an MPI, and are of every row: of MPICH, and of Open MPI 5.
+#: How launchers that belong to an MPI bind ranks, whatever reaches the nodes: MPICH, Open MPI 5.
 _BINDING_OF_MPI = {
     "mpiexec": Binding("-bind-to user:{}"),
     "mpirun-openmpi": Binding("--map-by pe-list={}:ordered:hwtcpus"),
