@@ -60,7 +60,7 @@ class KernelShape(StrictModel):
 
 #: That of a device whose product states none.
 USUAL_SHAPE = KernelShape(
-    block_size=256, source="the programs' default; TransferBench 1.67 has it too, GFX_BLOCK_SIZE"
+    block_size=256, source="the programs' default, and TransferBench's (GFX_BLOCK_SIZE)"
 )
 
 
