@@ -5,6 +5,7 @@ import typing
 import pytest
 
 import factories
+from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
@@ -543,3 +544,15 @@ def test_a_value_that_is_no_number_makes_its_check_alone_incomplete(
     assert reason.sentence == f"plain: its value rate = {value} is not a number"
     assert f"rate: {value} GB/s" in command("results", "show").output
     command("report", "--output", tmp_path / "page")
+
+
+def test_each_rule_has_its_next_step_in_the_one_table():
+    assert list(NEXT_STEPS) == list(RULES)
+
+
+def test_a_reason_has_its_component_and_its_next_step(tmp_path):
+    document = factories.on_h200(state=factories.state([factories.device_state()], [BROKEN]))
+    verdict = SessionBuilder(tmp_path).check("stream_local", document=document).verdict()
+    (reason,) = verdict.reasons
+    assert reason.component == "device 0 (0000:41:00.0)"
+    assert reason.next_step == NEXT_STEPS["memory-errors"]

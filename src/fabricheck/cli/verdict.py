@@ -116,6 +116,7 @@ def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[
     columns = ("Node", "Status", "Of", "Set", "Checks", "Time", "First reason")
     yield show.Table(columns, rows, ("Checks", "Time"))
     yield from _reasons(judged)
+    yield from _next_steps(judged)
     yield from _caveats(judged)
     yield from (f"Note: {note}" for note in total.notes)
     yield from _lists(total)
@@ -169,6 +170,14 @@ def _reasons(rows: Sequence[Row]) -> Iterator[show.Block]:
         yield from (
             f"  {each}" for each in first_of(sentences, MOST_REASONS, f" in {equals[0].file}")
         )
+
+
+def _next_steps(rows: Sequence[Row]) -> Iterator[str]:
+    """Yield what to do next, by the rule of a node's first reason; once for all nodes with it."""
+    first = [(row.reasons[0], titled(row.node)) for row in rows if row.reasons]
+    by_rule = grouped(((reason.rule, reason.next_step), node) for reason, node in first)
+    for (rule, step), nodes in by_rule.items():
+        yield f"Next for {nodelists.folded(dict.fromkeys(nodes))} ({rule}): {step}"
 
 
 def _each_first(reasons: Sequence[Reason]) -> list[Reason]:

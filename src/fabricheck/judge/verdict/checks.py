@@ -12,15 +12,16 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
+from fabricheck.judge.verdict import counters
 from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
 from fabricheck.results import metric_records, observed, settings, state, table
 from fabricheck.results.causes import Cause, Use, sentence_of, with_causes
 from fabricheck.results.entry import Entry, scheduled_node
-from fabricheck.results.model import Difference, ResultDocument, node_name
+from fabricheck.results.model import ResultDocument, node_name
 from fabricheck.results.other_devices import explained
 from fabricheck.results.rows import Metric
 from fabricheck.results.run_report import Failure, missed_limit, own_sentences
-from fabricheck.results.series import Noise, has_runtime, place_of
+from fabricheck.results.series import Noise, has_runtime
 from fabricheck.results.session import UNREPORTED, Case
 from fabricheck.rfm.acceptance import verification_faults
 from fabricheck.rfm.metrics import where_measured
@@ -150,7 +151,7 @@ class Attempt:
             by_program = [each for each in by_program if each.rule.name != "ended"]
         yield from by_program
         if self.document is not None:
-            yield from self._of_counters(self.document)
+            yield from counters.findings(self.document, self.check)
         if other is not None:
             return
         for metric in self._not_numbers:
@@ -163,29 +164,6 @@ class Attempt:
             yield from self._of_failed(case, bool(by_program))
         elif self._problem and case.experiments:
             yield self._say("no-document", self._problem)
-
-    def _of_counters(self, document: ResultDocument) -> Iterator[Finding]:
-        """Yield what the driver and the kernel say of hardware, whatever the program measured."""
-        for errors in state.errors(document, "uncorrected memory error"):
-            yield self._say("memory-errors", sentence_of(errors))
-        for errors in state.link_errors(document):
-            if errors.weighs == "uncorrected":
-                growth = self._say("link-errors", sentence_of(errors))
-                yield replace(growth, causes=frozenset([errors.key]))
-        for narrow in state.narrow_pcie(document):
-            if narrow.both_ends:
-                growth = self._say("pcie-lanes", sentence_of(narrow))
-                yield replace(growth, causes=frozenset([narrow.key]))
-        for logged in state.logged(document):
-            rule = "device-error" if logged.kind == "hardware" else "log-line"
-            yield self._say(rule, sentence_of(logged))
-        node = node_name(document["host"])
-        for function in state.lost_functions(document):
-            sentence = f"The device at {function['address']} of node {node} left the bus meanwhile."
-            yield self._say("lost", sentence)
-        for difference in document.get("differences") or ():
-            if difference["lost"]:
-                yield self._differs("lost", difference)
 
     @cached_property
     def other_devices(self) -> Finding | None:
@@ -223,9 +201,6 @@ class Attempt:
         alone = self.document is None or not state.disturbances(self.document)
         isolates = rule in ISOLATING and (rule != "ended" or crashed) and alone
         return replace(result, isolates=isolates)
-
-    def _differs(self, rule: str, difference: Difference, metric: str | None = None) -> Finding:
-        return replace(self._say(rule, difference["sentence"], metric), place=place_of(difference))
 
     def _measured(
         self,
@@ -419,7 +394,7 @@ class Attempt:
             elif rule in ("topology", "nics") and differences:
                 for difference in differences:
                     if not difference["lost"]:
-                        yield self._differs(rule, difference, name)
+                        yield counters.differs(rule, difference, self.check, name)
             else:
                 compares = rule in ("topology", "nics", "placement")
                 stated = own_sentences(reason) if compares else []

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from fabricheck.core.grouping import grouped
+from fabricheck.core.show import listed
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
 from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding
@@ -137,5 +138,8 @@ def with_diagnosis(reasons: Sequence[Finding], diagnosis: Diagnosis | None) -> l
         place, status = places[0] + 1, reasons[places[0]].status
     else:
         place, status = places[0], reasons[places[0]].status
-    of_diagnosis = replace(finding("diagnosis", diagnosis.sentence), status=status)
+    labels = [degraded.component.label for degraded in diagnosis.degraded]
+    of_diagnosis = replace(
+        finding("diagnosis", diagnosis.sentence), status=status, component=listed(labels) or None
+    )
     return [*reasons[:place], of_diagnosis, *reasons[place:]]

@@ -22,6 +22,7 @@ from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN, UNKNOWN
 from fabricheck.judge.verdict import draining, model
 from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
+from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
 from fabricheck.judge.verdict.subjects import JudgedNode, NodeResults
 from fabricheck.results import state
@@ -191,7 +192,12 @@ def _isolated(reason: model.Reason, judged: Judged, others: _Cohorts) -> model.R
                 f"{reason.sentence.rstrip('.')}; it did so {run.failures[way]} times, and passed "
                 f"{where} with the same software."
             )
-            isolated = {"rule": rule.name, "status": rule.status, "sentence": sentence}
+            isolated = {
+                "rule": rule.name,
+                "status": rule.status,
+                "sentence": sentence,
+                "next_step": NEXT_STEPS[rule.name],
+            }
             return reason.model_copy(update=isolated)
     return reason
 

@@ -55,6 +55,10 @@ class Reason(StrictModel):
     """The metric that missed its reference; null otherwise."""
     partition: str | None = None
     """The partition of the check; null for the node as a whole."""
+    component: str | None = None
+    """The part that it names, such as ``device 6 (0000:df:00.0)``; null where it names none."""
+    next_step: str = ""
+    """What to do next, by the rule; empty in documents from before it was recorded."""
     stands_for: int = 1
     """The findings that it tells of: more than one where it says how many are not listed."""
 

@@ -14,6 +14,7 @@ from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import (
     caveats,
     checks,
+    counters,
     deviations,
     diagnosing,
     grounds,
@@ -21,6 +22,7 @@ from fabricheck.judge.verdict import (
     provenance,
 )
 from fabricheck.judge.verdict.checks import CheckOutcome, Key
+from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
 from fabricheck.node import NodeModel
@@ -147,6 +149,8 @@ class NodeJudgement:
                 check=reason.check,
                 metric=reason.metric,
                 partition=reason.partition,
+                component=reason.component,
+                next_step=NEXT_STEPS[reason.rule.name],
                 stands_for=reason.stands_for,
             )
             for reason in diagnosing.with_diagnosis(findings, diagnosis)
@@ -260,8 +264,7 @@ class NodeJudgement:
         """Yield the uncorrected errors that came while no program ran."""
         for errors in self._errors_between:
             if errors.weighs == "uncorrected":
-                rule = "link-errors" if errors.of_links else "memory-errors"
-                yield finding(rule, sentence_of(errors))
+                yield counters.of_errors(errors)
 
     def _of_checks(self) -> Iterator[Finding]:
         """Yield the reasons against PASS of the checks, except missing ones."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from fabricheck.core.show import markdown
+from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.results.series import Place
 
 NodeStatus = Literal["PASS", "INCOMPLETE", "UNSTABLE", "PERF-FAIL", "HW-FAIL", "DATA-FAIL"]
@@ -389,10 +390,18 @@ RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE
 def table() -> list[str]:
     """Return the rules as the lines of a table in Markdown, for docs/result.md."""
     rows = (
-        (f"`{rule.name}`", rule.status, _beside(rule), rule.evidence or "", rule.when)
+        (
+            f"`{rule.name}`",
+            rule.status,
+            _beside(rule),
+            rule.evidence or "",
+            rule.when,
+            NEXT_STEPS[rule.name],
+        )
         for rule in RULES.values()
     )
-    return list(markdown(("rule", "status", "beside a pass", "evidence", "when"), rows))
+    heading = ("rule", "status", "beside a pass", "evidence", "when", "next step")
+    return list(markdown(heading, rows))
 
 
 def _beside(rule: Rule) -> str:
@@ -410,6 +419,7 @@ class Finding:
     missed limit; empty where they are unknown. causes: the keys of the causes that it names. place:
     of a difference from the node model. stands_for: the findings that it tells of, as their number.
     far_behind_peers: whether a member is, while nobody else is known to have used node or device.
+    component: the part that it names, as ``device 6 (0000:df:00.0)``; None where it names none.
     """
 
     rule: Rule
@@ -424,6 +434,7 @@ class Finding:
     place: Place | None = None
     stands_for: int = 1
     far_behind_peers: bool = False
+    component: str | None = None
 
     @property
     def way(self) -> Way:
