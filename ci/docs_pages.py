@@ -50,7 +50,7 @@ COMMANDS = "reference/commands.md"
 #: The set of references whose metrics are listed: nodes with four MI250X.
 REFERENCES = "lumi"
 
-SETS = ("smoke", "node", "full", "network")
+SETS = ("smoke", "node", "full", "network", "soak")
 
 
 def check_classes() -> Iterator[tuple[str, str, set[str]]]:

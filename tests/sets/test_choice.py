@@ -63,12 +63,12 @@ def test_a_session_tells_its_set_and_when_its_jobs_were(tmp_path):
 
 def test_each_set_has_the_checks_of_those_before_it():
     names = list(sets.known())
-    assert names == ["smoke", "node", "full", "network"]
+    assert names == ["smoke", "node", "full", "network", "soak"]
     files = [file.read_text() for folder in checks_folders() for file in folder.rglob("*.py")]
     stated = [re.findall(r'"(\w+)"', tags) for text in files for tags in TAGS.findall(text)]
     of_sets = [tuple(name for name in names if name in tags) for tags in stated]
     nested = {("smoke", "node", "full"), ("node", "full"), ("full",)}
-    assert set(of_sets) == {*nested, ("network",), ()}
+    assert set(of_sets) == {*nested, ("network",), ("soak",), ()}
     assert [tags for tags, found in zip(stated, of_sets, strict=True) if not found] == [["build"]]
 
 

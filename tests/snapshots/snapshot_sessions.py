@@ -208,7 +208,7 @@ def nothing() -> None:
 def site() -> None:
     """A machine with the programs of the host runtime, as far as they are looked at."""
     for path in (
-        *(f"programs/{name}" for name in ("stream", "memcpy", "managed", "p2p", "overlap")),
+        *(f"programs/{name}" for name in ("stream", "memcpy", "managed", "p2p", "overlap", "soak")),
         "bin/mpiexec",
     ):
         file = Path(path)

@@ -372,19 +372,43 @@ json NodeState::afterwards(StateScope scope) {
   return result;
 }
 
-json NodeState::snapshot(bool first) {
-  json opening = nvml_ != nullptr && nvml_->problem().empty() ? json(0) : json(nullptr);
+void NodeState::open(StateScope scope) {
+  scope_ = std::move(scope);
+  (void)open_library();
+}
+
+json NodeState::under_load() const {
+  json devices = json::array();
+  const auto readings = read_devices();
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    json device{{"index", scope_.devices[i].index}};
+    for (const auto* item :
+         {"clock_mhz", "temperature_c", "memory_temperature_c", "power_w", "throttle"}) {
+      device[item] = readings[i].values()[item];
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
+json NodeState::open_library() {
   const bool nvidia =
       std::any_of(scope_.devices.begin(), scope_.devices.end(), [this](const auto& device) {
         const auto vendor = file_text(device_folder(roots_.sys, device.pci_address) + "/vendor");
         return !vendor || vendor == kNvidia;
       });
-  if (first && nvidia) {
-    const double opened = wall_seconds();
-    nvml_ = std::make_unique<Nvml>(roots_.nvml);
-    if (nvml_->problem().empty()) {
-      opening = wall_seconds() - opened;
-    }
+  if (!nvidia) {
+    return nullptr;
+  }
+  const double opened = wall_seconds();
+  nvml_ = std::make_unique<Nvml>(roots_.nvml);
+  return nvml_->problem().empty() ? json(wall_seconds() - opened) : json(nullptr);
+}
+
+json NodeState::snapshot(bool first) {
+  json opening = nvml_ != nullptr && nvml_->problem().empty() ? json(0) : json(nullptr);
+  if (first) {
+    opening = open_library();
   }
   const double started = wall_seconds();
   json result{{"at", timestamp()}, {"opening_seconds", opening}};

@@ -58,6 +58,11 @@ class NodeState {
   /// belong to this run, if the run is one process.
   explicit NodeState(StateRoots roots = {});
 
+  /// Sets the scope and opens NVIDIA's library if a device is NVIDIA's, without a snapshot.
+  void open(StateScope scope);
+  /// What changes while devices work: clock, temperatures, power and throttling of each.
+  [[nodiscard]] nlohmann::json under_load() const;
+
   /// Takes the first snapshot, before anything is created on a device; opens NVIDIA's library if a
   /// device is NVIDIA's.
   nlohmann::json before(StateScope scope);
@@ -68,6 +73,8 @@ class NodeState {
   nlohmann::json afterwards(StateScope scope);
 
  private:
+  /// Opens NVIDIA's library if a device is NVIDIA's; returns how long that took, or null.
+  nlohmann::json open_library();
   nlohmann::json snapshot(bool first);
   nlohmann::json host_state(const std::optional<OtherLoad>& load, nlohmann::json& absent,
                             nlohmann::json& sources) const;

@@ -12,7 +12,6 @@ namespace {
 
 constexpr std::uint32_t kStartSeed = 0x5eed0400;
 constexpr std::uint32_t kStepSeed = 0x5eed0401;
-constexpr unsigned kThreadsOfUnit = 2048;
 constexpr unsigned kValues = 4;  // of a thread: none of their chains waits for another one
 
 /// `factor` is 1, which no compiler knows: x becomes start + iterations * step, exactly.
@@ -43,8 +42,8 @@ __global__ void __launch_bounds__(Compute::kBlock)
 
 }  // namespace
 
-Compute::Compute(const TimedStream& stream)
-    : blocks_(static_cast<unsigned>(compute_units(stream.device())) * kThreadsOfUnit / kBlock),
+Compute::Compute(const TimedStream& stream, unsigned threads)
+    : blocks_(static_cast<unsigned>(compute_units(stream.device())) * threads / kBlock),
       words_(static_cast<std::uint64_t>(blocks_) * kBlock * kValues),
       start_(Buffer::on_device(stream.device(), bytes())),
       step_(Buffer::on_device(stream.device(), bytes())),

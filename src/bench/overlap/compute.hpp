@@ -10,11 +10,13 @@
 namespace fabricheck::overlap {
 
 /// Multiply-adds of 64 bits on four values a thread, by as many threads as all compute units hold
-/// at once: 2048 each. Memory is read before the first and written after the last of them.
+/// at once: 2048 each, or fewer. Memory is read before the first and written after the last of
+/// them.
 class Compute {
  public:
-  /// Allocates and fills on the stream's device. Throws Failure(unsupported) without the memory.
-  explicit Compute(const TimedStream& stream);
+  /// Allocates and fills on the stream's device. `threads` are those of a compute unit. Throws
+  /// Failure(unsupported) without the memory.
+  explicit Compute(const TimedStream& stream, unsigned threads = kThreadsOfUnit);
 
   /// The number of multiply-adds on each value by one launch; at most kMost, up to which all
   /// results are exact.
@@ -35,6 +37,7 @@ class Compute {
     return 2.0 * static_cast<double>(words_) * iterations_;
   }
   static constexpr int kBlock = 256;
+  static constexpr unsigned kThreadsOfUnit = 2048;
 
  private:
   unsigned blocks_;

@@ -78,7 +78,7 @@ def times(asked: Iterable[CheckMetrics], took: Iterable[Took]) -> list[SetTimes]
     for partition, of_partition in grouped((check.partition, check) for check in asked).items():
         for name, about in sets.known().items():
             checks = [check for check in of_partition if name in check.tags]
-            if checks or not about.several_nodes:
+            if checks or not about.apart:
                 times = SetTimes(
                     partition,
                     name,

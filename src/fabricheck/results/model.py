@@ -931,6 +931,58 @@ class Difference(TypedDict):
     ]
 
 
+class DeviceUnderLoad(TypedDict):
+    """A device while it works; null where no source tells the value."""
+
+    index: Annotated[NonNegativeInt, "as in devices"]
+    clock_mhz: NonNegativeFloat | None
+    temperature_c: float | None
+    memory_temperature_c: float | None
+    power_w: NonNegativeFloat | None
+    throttle: list[Throttle] | None
+
+
+class ReadingUnderLoad(TypedDict):
+    """The devices at one time of a load."""
+
+    at_s: Annotated[NonNegativeFloat, "since the load began"]
+    devices: list[DeviceUnderLoad]
+
+
+#: Data that a pass left wrong, or that became wrong where it lay since an earlier pass.
+WrongUnderLoad = TypedDict(
+    "WrongUnderLoad",
+    {
+        "at_s": Annotated[NonNegativeFloat, "when it was found, since the load began"],
+        "pass": Annotated[int, "the pass after which it was found, from 0"],
+        "series": Annotated[NonNegativeInt, "index of the series in the document"],
+        "at_rest": Annotated[bool, "it was right after an earlier pass"],
+        "errors": Annotated[PositiveInt, "words that differ"],
+        "device": Annotated[int | None, "that holds the first of them; null for host memory"],
+        "offset_bytes": Annotated[NonNegativeInt, "of the first of them, in what the series uses"],
+        "expected": str,
+        "found": str,
+        "bits": Annotated[list[NonNegativeInt], "in which the first of them differs, 0 the lowest"],
+    },
+)
+
+
+class SoakMember(TypedDict):
+    """A load on everything at once, in passes."""
+
+    passes: Annotated[
+        list[Annotated[list[NonNegativeFloat], Len(2, 2)]],
+        "begin and end of each pass in s since the load began; each is a sample of each series",
+    ]
+    cpu_s: Annotated[
+        NonNegativeFloat | None,
+        "time of the host's processors that the program took during the load; null of a "
+        "simulated node",
+    ]
+    readings: Annotated[list[ReadingUnderLoad], "of devices with a PCI address"]
+    wrong: Annotated[list[WrongUnderLoad], "wrong data, in the order in which it was found"]
+
+
 class ResultDocument(TypedDict):
     """The result of one run of one program."""
 
@@ -1008,6 +1060,13 @@ class ResultDocument(TypedDict):
             "of fabric: rates between nodes that were paired in rounds. A NIC is that "
             "beside a rank, by its position among the ranks of its node; nodes are indices "
             "in its member nodes. Null or absent elsewhere.",
+        ]
+    ]
+    soak: NotRequired[
+        Annotated[
+            SoakMember | None,
+            "of soak: the passes of its load, and what was seen meanwhile. Null or absent "
+            "elsewhere.",
         ]
     ]
     skipped: NotRequired[

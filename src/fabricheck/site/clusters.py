@@ -50,7 +50,7 @@ _AMD_FEATURES = ("sdma", "xnack")
 
 #: The programs of this suite, each a feature of an environment; those of several ranks need MPI.
 RANK_PROGRAMS = ("affinity", "pingpong", "mpi", "fabric")
-PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", *RANK_PROGRAMS)
+PROGRAMS = ("stream", "memcpy", "managed", "p2p", "overlap", "soak", *RANK_PROGRAMS)
 
 #: What CMake calls the language of device code, by runtime.
 _LANGUAGES = {"rocm": "HIP", "cuda": "CUDA"}

@@ -1,4 +1,4 @@
-"""The sets of checks (smoke, node, full, network), their time limits, and the set of a session."""
+"""The sets of checks (smoke, node, full, network, soak), their limits, and that of a session."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ class CheckSet(StrictModel):
     """One set.
 
     limit_s: its time limit on a node in s, None for no limit. shows, not_: what a passed set
-    proves, and what it does not. several_nodes: whether its checks are of several nodes, and in no
-    set of a node.
+    proves, and what it does not. apart: whether its checks are in no set of a node, because they
+    are of several nodes or take longer than any.
     """
 
     limit_s: float | None = Field(gt=0)
     shows: str
     not_: str = Field(alias="not")
-    several_nodes: bool = False
+    apart: bool = False
 
 
 @dataclass(frozen=True)

@@ -117,7 +117,7 @@ def _experiments_of(
 ) -> frozenset[str] | None:
     """Return the experiments of the selected sets; None where a set has all that a node has."""
     names = list(selected)
-    if names and all(sets.known()[name].several_nodes for name in names):
+    if names and all(sets.known()[name].apart for name in names):
         return frozenset()
     if not names or recorded is None:
         return None

@@ -35,7 +35,7 @@ from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import RequestedNode
 from fabricheck.schedulers import table
 from fabricheck.site import partitions, this_machine
-from fabricheck.site.sets import Choice
+from fabricheck.site.sets import Choice, known
 
 #: The rule of checks that options left out, which a failed node needs no more.
 LEFT_OUT = "left-out-checks"
@@ -89,7 +89,7 @@ class NodeJudgement:
             reached_by=self._reached_by,
             status=status,
             gpus=self._gpus,
-            accepted=status == "PASS" and self._gpus == "measured",
+            accepted=status == "PASS" and self._gpus == "measured" and not self._only_a_load,
             uncalibrated=self.uncalibrated,
             provisional=model.provisional_partitions(reasons, measured, self.uncalibrated),
             kind=self._kind(),
@@ -117,6 +117,12 @@ class NodeJudgement:
                 {fault for document in self.documents for fault in document["faults_injected"]}
             ),
         )
+
+    @property
+    def _only_a_load(self) -> bool:
+        """Whether all that ran are sets of a node that no set of a node has, such as a soak."""
+        apart = all(known()[name].apart for name in self.sets)
+        return apart and bool(self.sets) and not self.several
 
     @property
     def _reached_by(self) -> str:

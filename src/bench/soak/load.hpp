@@ -1,0 +1,65 @@
+// Everything at once for a stated time, in passes that are verified.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "harness/document.hpp"
+#include "harness/fault.hpp"
+#include "harness/sampling.hpp"
+#include "soak/lane.hpp"
+
+namespace fabricheck::soak {
+
+/// Faults that are injected into the memory of one device after one pass.
+struct Injection {
+  long pass = 0;
+  int device = 0;
+  std::vector<Fault> faults;
+};
+
+/// Data that a pass, or the time since the array was written, left wrong.
+struct Wrong {
+  double at = 0;  ///< seconds since the load began, at the end of the pass
+  long pass = 0;
+  std::size_t lane = 0;
+  bool at_rest = false;  ///< it was right after an earlier pass
+  Verification verification;
+};
+
+class Load {
+ public:
+  explicit Load(std::vector<std::unique_ptr<Lane>> lanes) : lanes_(std::move(lanes)) {}
+
+  /// Chooses how often each lane repeats its operation, so that a pass takes all of them about
+  /// `seconds`; less where a queue does not hold as many.
+  void calibrate(double seconds);
+
+  /// Runs passes until `seconds` have passed, and at least `least` of them; returns early when
+  /// `begun`, which is called before each pass, returns false.
+  void run(double seconds, long least, const Injection& injection,
+           const std::function<bool(long pass)>& begun);
+
+  /// The series of the lanes in order, of the passes so far; none before the first.
+  [[nodiscard]] std::vector<Series> series() const;
+  /// The member `soak` of the document.
+  [[nodiscard]] nlohmann::json member() const;
+  [[nodiscard]] const std::vector<Wrong>& wrong() const { return wrong_; }
+  [[nodiscard]] const std::vector<std::unique_ptr<Lane>>& lanes() const { return lanes_; }
+
+ private:
+  /// Calls `work` for each lane by a thread of each device that holds some.
+  void for_each_lane(const std::function<void(std::size_t lane)>& work);
+  void count(long pass, std::vector<Verification> found, bool at_rest);
+  std::vector<double> work();
+
+  std::vector<std::unique_ptr<Lane>> lanes_;
+  std::vector<double> begins_, ends_;  ///< of passes, since the load began
+  std::vector<Wrong> wrong_;
+  double began_ = 0, cpu_seconds_ = 0;
+};
+
+}  // namespace fabricheck::soak
