@@ -116,7 +116,7 @@ def every_node(
             f"--network-only needs two nodes, but job {allocation.job} has {len(usable)} to "
             "measure."
         )
-    reframe = _reframe()
+    reframe = reframe_command()
     results = host.results_folder(default)
     chosen = tuple(arguments or CHOSEN)
     driver.require_site(chosen)
@@ -150,7 +150,7 @@ def every_node(
     return verdict.verdict([str(run.folder)])
 
 
-def _reframe() -> str:
+def reframe_command() -> str:
     """Return the command of a session.
 
     :raises FabricheckError: when it, or its settings, are not there.
@@ -169,7 +169,7 @@ def _on_hosts(hosts: str, chosen: tuple[str, ...]) -> int:
     from fabricheck.run import on_hosts
 
     names = nodelists.unfolded(hosts)
-    command = (_reframe(), "--nocolor", "-r", "--distribute=all", *chosen)
+    command = (reframe_command(), "--nocolor", "-r", "--distribute=all", *chosen)
     name = os.environ.get(marking.ENV_SESSION) or f"hosts-{marking.new_stamp()}"
     show.line(
         f"{len(names)} hosts by ssh, in one session: `reframe -r --distribute=all "

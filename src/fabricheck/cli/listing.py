@@ -38,6 +38,8 @@ _ALL = {
     "summary": ("cli.summary", "Show a session on one screen: status, E1 to E17, worst findings."),
     "compare": ("cli.compare", "Show what is worse, better or missing in B relative to A."),
     "every-node": ("cli.every_node", "Run a session on each node of the allocation."),
+    "soak": ("cli.soak", "Measure this node under load for hours, in rounds."),
+    "drift": ("cli.drift", "Judge the rounds of a soak: drift, errors that grow, wrong data."),
     "fleet": ("cli.fleet", "Show which of many nodes stand out, and what changed on them."),
     "results list": ("cli.results_list", "List the sessions, latest first."),
     "results show": ("cli.results_show", "Show what was measured."),
@@ -93,6 +95,7 @@ COMMANDS = {
 #: The sections of the help.
 SECTIONS = {
     "Every day": ("verdict", "diagnose", "report", "summary", "compare"),
+    "Hours": ("soak", "drift"),
     "Many nodes": ("every-node", "fleet"),
     "Groups (fabricheck GROUP --help)": tuple(
         group for group in GROUPS if any(name.startswith(f"{group} ") for name in COMMANDS)

@@ -7,10 +7,12 @@ are skewed and have outliers.
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from collections.abc import Sequence
 from statistics import NormalDist
 from statistics import median as median
+from typing import NamedTuple
 
 #: The standard deviation of normal values in median absolute deviations.
 NORMAL = 1.4826
@@ -96,3 +98,56 @@ def quantile(tests: int, values: int, false: float) -> float:
         + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * v**2)
         + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / (384 * v**3)
     )
+
+
+class Slope(NamedTuple):
+    """A robust slope with its interval of 95 %, in units of y for one of x."""
+
+    value: float
+    low: float
+    high: float
+    #: The value of the line at x = 0.
+    start: float
+
+
+#: The fewest points of a slope.
+FEWEST_POINTS = 6
+
+#: The most points of a slope; of more the medians of neighbours are taken.
+MOST_POINTS = 150
+
+
+def slope(xs: Sequence[float], ys: Sequence[float]) -> Slope | None:
+    """Return the median slope of all pairs of points (Theil 1950, Sen 1968), with its interval.
+
+    The interval is that of Sen by Kendall's statistic, for which neither normal values nor the
+    absence of outliers is assumed: up to 29 % of the points may be anything.
+
+    :param xs: in ascending order.
+    :returns: None with fewer than six points, whose interval is that of all slopes.
+    """
+    xs, ys = _thinned(xs), _thinned(ys)
+    n = len(xs)
+    if n < FEWEST_POINTS:
+        return None
+    slopes = []
+    for (x, y), (later, other) in itertools.combinations(zip(xs, ys, strict=True), 2):
+        if later > x:
+            slopes.append((other - y) / (later - x))
+    slopes.sort()
+    if not slopes:
+        return None
+    reach = NormalDist().inv_cdf(0.975) * math.sqrt(n * (n - 1) * (2 * n + 5) / 18)
+    first = max(0, math.floor((len(slopes) - reach) / 2))
+    last = min(len(slopes) - 1, math.ceil((len(slopes) + reach) / 2))
+    middle = median(slopes)
+    start = median([y - middle * x for x, y in zip(xs, ys, strict=True)])
+    return Slope(middle, slopes[first], slopes[last], start)
+
+
+def _thinned(values: Sequence[float]) -> list[float]:
+    """Return at most MOST_POINTS values: medians of as many neighbours each."""
+    each = -(-len(values) // MOST_POINTS)
+    if each <= 1:
+        return list(values)
+    return [median(values[first : first + each]) for first in range(0, len(values), each)]

@@ -112,7 +112,7 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
     """Return the devices that ran below their clock, by a counter or a snapshot's reason."""
     throttles = []
     for index, before, after in _pairs(document, devices):
-        counted = _throttled_s(before, after) if after is not None else {}
+        counted = throttled_s(before, after) if after is not None else {}
         length = document["duration_s"]
         long = [why for why, seconds in counted.items() if seconds > THROTTLED_SHARE * length]
         seen = [
@@ -140,7 +140,7 @@ def throttled(document: ResultDocument, devices: Devices = None) -> list[Throttl
     return throttles
 
 
-def _throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, float]:
+def throttled_s(before: DeviceState, after: DeviceState) -> dict[Throttle, float]:
     """Return by reason the additional seconds that the driver counted; decreased counters are left
     out.
     """
@@ -224,6 +224,11 @@ _MEMORY_ERRORS = {
 
 #: What is counted of a device, and not of one of its links, is counted under this.
 _OF_DEVICE = ""
+
+
+def counters(device_state: DeviceState) -> dict[str, int]:
+    """Return the counters of errors of a device by what is counted, those of its links added up."""
+    return {what: sum(by_link.values()) for what, by_link in _counters(device_state).items()}
 
 
 def _counters(device_state: DeviceState) -> dict[str, Mapping[str, int]]:

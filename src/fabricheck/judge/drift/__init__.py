@@ -1,0 +1,1 @@
+"""What changed on a node under hours of load."""

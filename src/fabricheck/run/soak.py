@@ -1,0 +1,343 @@
+"""A soak: sessions of load on this node, one after another, for hours.
+
+The loop starts an ordinary session for each round, has it judged, and adds a record of it to the
+file of the soak. When it is started again it counts the rounds that are there. Of the sessions the
+first ones, the last ones and those with a finding are left whole; of others the record is left.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import shutil
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+
+from fabricheck.core import processes
+from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
+from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_CLOCK, EXIT_NODE_OPEN
+from fabricheck.results import marking, reading, soaks
+from fabricheck.results.folder import ResultsFolder
+from fabricheck.results.reading import Results
+from fabricheck.results.session import Session
+from fabricheck.results.soaks import Kind, Member, Plan, Round, RoundFinding, Soak
+from fabricheck.schedulers import table
+
+#: Seconds between two looks at a session, and those in which it may end its checks.
+_LOOK_S, _GRACE_S = 0.2, 60.0
+
+#: Sessions one after another that leave no load, after which the soak ends.
+MOST_FAILED = 3
+
+#: Sessions with a finding that are left whole, from the first on.
+MOST_WHOLE = 5
+
+#: Bytes of a session, and of the record of a round, for what is said of the disk before. Of eight
+#: devices a round has 88 series and 360 samples each.
+SESSION_BYTES, ROUND_BYTES = 4_000_000, 20_000
+
+#: What a round takes besides its load: arrays are filled, states are read, a session starts.
+BESIDE_S = 60.0
+
+#: The variable with the seed of the noise of a simulated node.
+_SEED = "FABRICHECK_SIM_SEED"
+
+#: Judges a session: what its verdict has against the node.
+Judge = Callable[[Results], Sequence[RoundFinding]]
+
+
+@dataclass(frozen=True)
+class Needs:
+    """What a soak will take. bytes: of disk, at most. ends: when it will have its hours."""
+
+    bytes: int
+    free_bytes: int
+    ends: datetime
+
+
+def needs(results: Path, soak: Soak) -> Needs:
+    """Return what is left of a soak to take."""
+    left_h = max(soak.plan.hours - soak.hours, 0.0)
+    rounds = int(left_h * 60 / soak.plan.round_minutes) + 1
+    whole = min(rounds, MOST_WHOLE + 4) * SESSION_BYTES
+    free = shutil.disk_usage(results).free
+    ends = datetime.now().astimezone() + timedelta(hours=left_h)
+    return Needs(whole + rounds * ROUND_BYTES, free, ends)
+
+
+def begun(results: Path, name: str, plan: Plan) -> Soak:
+    """Return the record of a soak that goes on, or of a new one.
+
+    :raises UsageError: when the soak of that name has other arguments, or its hours.
+    """
+    path = soaks.path_of(results, name)
+    if not path.exists():
+        return Soak(name=name, began=datetime.now().astimezone(), plan=plan)
+    there = soaks.read(path)
+    if there.plan.arguments != plan.arguments:
+        arguments = " ".join(there.plan.arguments) or "none"
+        raise UsageError(
+            f"The soak {name} in {results} has other arguments of reframe ({arguments}): go on "
+            "with those, or name another soak."
+        )
+    if there.hours >= plan.hours:
+        raise UsageError(
+            f"The soak {name} in {results} has its {plan.hours:g} hours: name another one."
+        )
+    return there.model_copy(update={"plan": plan, "ended": None})
+
+
+class Loop:
+    """The sessions of one soak. ``soak`` is its record, ``signal`` what ended it."""
+
+    def __init__(
+        self,
+        soak: Soak,
+        results: Path,
+        reframe: str,
+        judge: Judge,
+        say: Callable[[str], object],
+        *,
+        goes_on: bool,
+        until: datetime | None = None,
+    ) -> None:
+        """Take up a soak.
+
+        :param reframe: the command.
+        :param say: called with a line on each round.
+        :param goes_on: whether evidence of hardware does not end it.
+        :param until: the end of the allocation; no round begins that would go beyond.
+        """
+        self.soak, self.results = soak, results
+        self.signal: int | None = None
+        self._reframe, self._judge, self._say = reframe, judge, say
+        self._goes_on, self._failed = goes_on, 0
+        self._ends = None if until is None else time.monotonic() + _seconds_to(until)
+
+    def run(self) -> None:
+        """Run rounds until the hours have passed, or something ends them.
+
+        :raises NotFoundError: when the record cannot be written; the former one stays.
+        """
+        soaks.write(self.results, self.soak)
+        with processes.signals_taken(self._taken):
+            while self.soak.ended is None and self.soak.hours < self.soak.plan.hours:
+                self._round()
+        soaks.write(self.results, self.soak)
+
+    def _taken(self, number: int, _frame: object) -> None:
+        self.signal = number
+
+    def _kind(self) -> Kind:
+        """Return what comes next."""
+        plan = self.soak.plan
+        since = 0
+        for each in reversed(self.soak.rounds):
+            if each.kind == "quiet":
+                break
+            since += 1
+        else:
+            return "load" if plan.quiet_set is None else "quiet"
+        due = plan.quiet_every > 0 and since >= plan.quiet_every
+        return "quiet" if due and plan.quiet_set is not None else "load"
+
+    def _round(self) -> None:
+        kind = self._kind()
+        length_s = 60 * self.soak.plan.round_minutes + BESIDE_S
+        if self._ends is not None and time.monotonic() + length_s > self._ends:
+            self._end("the allocation ends before another round would")
+            return
+        name = f"{self.soak.name}-{len(self.soak.rounds) + 1:04}"
+        results = self._measured_before(name)
+        began = time.monotonic()
+        if results is None:
+            self._session(name, kind)
+            if self.signal is not None:
+                self._end(f"{signal.Signals(self.signal).name} ended it")
+                return
+            results = _results_of(name)
+        self._add(name, kind, results, time.monotonic() - began)
+
+    def _measured_before(self, name: str) -> Results | None:
+        """Return the session of a round that ended when the soak was killed, before its record."""
+        results = _results_of(name) if self.soak.rounds else None
+        if results is None or results.session is None or results.session.report is None:
+            return None
+        return results
+
+    def _session(self, name: str, kind: Kind) -> None:
+        """Run a session until it ends by itself or by a signal."""
+        plan = self.soak.plan
+        chosen = [f"--mode={plan.quiet_set}"]
+        if kind == "load":
+            chosen = ["--mode=soak", "-S", f"load_s={60 * plan.round_minutes:g}"]
+        environment = {
+            **os.environ,
+            ENV_RESULTS: str(self.results),
+            marking.ENV_SESSION: name,
+            # Each round of a simulated node has other noise.
+            _SEED: str(int(os.environ.get(_SEED) or 1) + len(self.soak.rounds)),
+            ENV_SIMULATED_CLOCK: f"{3600 * self.soak.hours:.3f}",
+            # ReFrame's own database would grow with every round.
+            "RFM_ENABLE_RESULTS_STORAGE": "n",
+        }
+        command = [self._reframe, "--nocolor", "-r", *chosen, *plan.arguments]
+        log = soaks.path_of(self.results, self.soak.name).with_suffix(".log")
+        with log.open("wb") as out:
+            process = subprocess.Popen(
+                command,
+                env=environment,
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+        while process.poll() is None and self.signal is None:
+            time.sleep(_LOOK_S)
+        if process.poll() is None:
+            process.terminate()
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(_GRACE_S)
+            process.kill()
+            process.wait()
+        if process.returncode == EXIT_NODE_OPEN:
+            self._failed = MOST_FAILED
+
+    def _add(self, name: str, kind: Kind, results: Results | None, took_s: float) -> None:
+        """Add the record of a round, and delete what need not be left of others."""
+        began_h = self.soak.hours
+        if results is None:
+            now = datetime.now().astimezone()
+            problem = "its session left nothing"
+            round_ = Round(
+                kind=kind, session=name, began=now, began_h=began_h, took_s=0, problem=problem
+            )
+            members: dict[str, Member] = {}
+        else:
+            members, round_ = soaks.measured(results, kind, began_h)
+            findings = list(self._judge(results))
+            simulated = round_.clock == "simulated"
+            length = round_.took_s if simulated else took_s
+            round_ = round_.model_copy(
+                update={"session": name, "findings": findings, "took_s": length}
+            )
+        node = self.soak.node or (None if results is None else soaks.node_of(results))
+        self.soak = self.soak.model_copy(
+            update={
+                "node": node,
+                "members": {**members, **self.soak.members},
+                "rounds": [*self.soak.rounds, round_],
+            }
+        )
+        self._failed = self._failed + 1 if round_.problem is not None else 0
+        if self._failed >= MOST_FAILED:
+            self._end(f"{MOST_FAILED} sessions left no load, the last as {round_.problem}")
+        if any(each.positive for each in round_.findings) and not self._goes_on:
+            self._end("a round has evidence of a fault of hardware")
+        self._prune()
+        soaks.write(self.results, self.soak)
+        self._say(_line(self.soak, round_))
+
+    def _end(self, why: str) -> None:
+        self.soak = self.soak.model_copy(update={"ended": why})
+
+    def _prune(self) -> None:
+        """Delete the files of sessions whose record is enough."""
+        whole = left_whole(self.soak)
+        rounds = []
+        for each in self.soak.rounds:
+            if each.is_whole and each.session not in whole:
+                delete_session(self.results, each.session)
+                rounds.append(each.model_copy(update={"is_whole": False}))
+            else:
+                rounds.append(each)
+        self.soak = self.soak.model_copy(update={"rounds": rounds})
+
+
+def left_whole(soak: Soak) -> set[str]:
+    """Return the sessions whose files are left: the first and the last of each kind, the worst
+    round of load, and those with findings.
+    """
+    whole: set[str] = set()
+    for kind in ("load", "quiet"):
+        rounds = [each for each in soak.rounds if each.kind == kind]
+        whole.update(each.session for each in [*rounds[:1], *rounds[-1:]])
+    load = soak.of_kind("load")
+    if load:
+        whole.add(min(load, key=lambda each: _part_of_first(soak, each, load[0])).session)
+    with_findings = [each for each in soak.rounds if each.findings or each.wrong or each.problem]
+    whole.update(each.session for each in with_findings[:MOST_WHOLE])
+    return whole
+
+
+def _part_of_first(soak: Soak, each: Round, first: Round) -> float:
+    """Return the worst member of a round relative to the first one."""
+    parts = [1.0]
+    for name, value in each.values.items():
+        start = first.values.get(name)
+        if start is None or start.middle <= 0 or value.middle <= 0:
+            continue
+        ratio = value.middle / start.middle
+        parts.append(ratio if soak.members[name].better == "higher" else 1 / ratio)
+    return min(parts)
+
+
+def delete_session(results: Path, name: str) -> None:
+    """Delete the files of a session that was given a name, and its mark."""
+    folder = ResultsFolder(results)
+    for session in folder.sessions:
+        mark = folder.mark(session)
+        if mark is None or mark.name != name:
+            continue
+        for path in _files_of(session, results):
+            if path.is_dir():
+                shutil.rmtree(path, ignore_errors=True)
+            else:
+                path.unlink(missing_ok=True)
+        (results / marking.FOLDER / f"{mark.number:06}.json").unlink(missing_ok=True)
+
+
+def _files_of(session: Session, results: Path) -> Iterator[Path]:
+    if session.report is not None:
+        yield session.report
+    yield results / "logs" / f"reframe-{session.stamp}.log"
+    for path in session.outputs:
+        yield from (path, results / "stage" / path.name)
+
+
+def _results_of(name: str) -> Results | None:
+    """Return the session of a name; None where there is none that can be read."""
+    try:
+        return reading.read([name])
+    except (FabricheckError, NotFoundError):
+        return None
+
+
+def is_name(text: str) -> bool:
+    """Whether a text can name a soak, and with a number each of its sessions."""
+    return re.fullmatch(r"[A-Za-z][A-Za-z0-9_-]{0,50}", text) is not None
+
+
+def end_of_allocation(environment: Mapping[str, str]) -> datetime | None:
+    """Return when the allocation around this process ends; None without one, or without an end."""
+    if table.around(environment) is None:
+        return None
+    ends = table.allocation_around(environment, needs_end=False).ends
+    return None if ends is None else ends.astimezone()
+
+
+def _seconds_to(moment: datetime) -> float:
+    return (moment - datetime.now(moment.tzinfo)).total_seconds()
+
+
+def _line(soak: Soak, round_: Round) -> str:
+    what = "under load" if round_.kind == "load" else "quiet"
+    worst = [finding.status for finding in round_.findings]
+    status = round_.problem or (", ".join(dict.fromkeys(worst)) or "nothing wrong")
+    return f"{soak.hours:.2f} of {soak.plan.hours:g} h: {round_.session}, {what}: {status}"

@@ -1,0 +1,216 @@
+"""`fabricheck soak` and `fabricheck drift` as a user meets them."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+import factories
+from fabricheck.results import marking, soaks
+from fabricheck.results.soaks import Plan, Round, Soak
+from fabricheck.run import soak as running
+
+BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
+PLAN = Plan(hours=2, round_minutes=30, quiet_every=0, quiet_set=None)
+
+
+def round_of(number, hours=0.5, **fields):
+    return Round(
+        kind="load",
+        session=f"soak-{number:04}",
+        began=BEGAN,
+        began_h=(number - 1) * hours,
+        took_s=3600 * hours,
+        load_s=3600 * hours,
+        clock="measured",
+        **fields,
+    )
+
+
+def soak_of(rounds, **fields):
+    return Soak(name="soak", node="node1", began=BEGAN, plan=PLAN, rounds=rounds, **fields)
+
+
+def test_a_soak_goes_on_where_it_was(results_folder):
+    soaks.write(results_folder, soak_of([round_of(1), round_of(2)], ended="SIGTERM ended it"))
+    again = running.begun(results_folder, "soak", PLAN)
+    assert (again.hours, len(again.rounds), again.ended) == (1.0, 2, None)
+
+
+def test_other_arguments_and_a_soak_that_has_its_hours_are_refused(results_folder, command):
+    soaks.write(results_folder, soak_of([round_of(number) for number in (1, 2, 3, 4)]))
+    common = ("soak", "--hours", "2", "--round-minutes", "30", "--quiet-set", "none")
+    ended = command(*common, code=2)
+    assert "The soak soak in" in ended.stderr
+    assert "has its 2 hours" in ended.stderr
+    other = command(*common, "--", "--system=local:host", code=2)
+    assert "has other arguments of reframe (none)" in other.stderr
+
+
+def test_bad_names_and_sets_are_refused(results_folder, command):
+    assert "names no soak" in command("soak", "--hours", "1", "--name", "1a", code=2).stderr
+    ended = command("soak", "--hours", "1", "--quiet-set", "nod", code=2)
+    assert "There is no set 'nod'" in ended.stderr
+    assert "There is no soak in" in command("drift", code=3).stderr
+    assert "There is no soak x in" in command("drift", "x", code=3).stderr
+
+
+def test_hours_beyond_the_allocation_are_refused(results_folder, command, monkeypatch):
+    ends = datetime.now(UTC) + timedelta(hours=1)
+    monkeypatch.setattr(running, "end_of_allocation", lambda environment: ends)
+    ended = command("soak", "--hours", "2", code=2)
+    assert "The allocation ends at" in ended.stderr
+
+
+def test_a_soak_that_would_fill_the_disk_is_refused(results_folder, command, monkeypatch):
+    monkeypatch.setattr(
+        shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 0, 10**8)
+    )
+    ended = command("soak", "--hours", "20000", code=2)
+    assert "and the disk has 100 MB" in ended.stderr
+
+
+def loop_of(results, monkeypatch, sessions, **options):
+    """Return a loop whose sessions are made by a function of their names."""
+    loop = running.Loop(
+        soak_of([]), results, "reframe", options.pop("judge", lambda results: []), print,
+        goes_on=options.pop("goes_on", False), **options,
+    )  # fmt: skip
+    monkeypatch.setattr(loop, "_session", lambda name, kind: sessions(name))
+    return loop
+
+
+def measured(results, name):
+    """Leave a session of a name, whose check is a load of half an hour."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(marking.ENV_SESSION, name)
+        stamp = f"20261101T0000{int(name[-2:]):02}-1-000"
+        marking.leave(stamp, ["reframe", "--mode=soak", "-r"], results)
+    factories.session(results, [factories.case(name="soak_all")], stamp=stamp)
+
+
+def test_sessions_that_leave_no_load_end_it_after_three(results_folder, monkeypatch):
+    loop = loop_of(results_folder, monkeypatch, lambda name: None)
+    loop.run()
+    record = soaks.read(soaks.path_of(results_folder, "soak"))
+    assert len(record.rounds) == running.MOST_FAILED
+    assert "left no load" in record.ended
+
+
+def test_no_round_begins_that_would_outlast_the_allocation(results_folder, monkeypatch):
+    ends = datetime.now(UTC) + timedelta(minutes=20)
+    loop = loop_of(results_folder, monkeypatch, lambda name: None, until=ends)
+    loop.run()
+    assert (loop.soak.rounds, loop.soak.ended) == (
+        [], "the allocation ends before another round would",
+    )  # fmt: skip
+
+
+def test_the_first_the_last_and_the_worst_round_are_left_whole():
+    def value(middle):
+        return {"copy 0": soaks.Value(middle=middle, low=middle, high=middle, n=30)}
+
+    rates = [100.0, 101.0, 80.0, 99.0, 100.0, 98.0]
+    rounds = [round_of(n, values=value(rate)) for n, rate in enumerate(rates, 1)]
+    members = {
+        "copy 0": soaks.Member(
+            kind="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
+        )
+    }
+    soak = soak_of(rounds, members=members)
+    assert running.left_whole(soak) == {"soak-0001", "soak-0003", "soak-0006"}
+
+
+def test_a_quiet_session_comes_first_and_after_so_many_rounds(results_folder):
+    plan = PLAN.model_copy(update={"quiet_every": 2, "quiet_set": "node"})
+    soak = soak_of([]).model_copy(update={"plan": plan})
+    kinds = []
+    for number in range(1, 8):
+        loop = running.Loop(soak, results_folder, "", lambda results: [], print, goes_on=False)
+        kind = loop._kind()
+        kinds.append(kind)
+        made = round_of(number).model_copy(update={"kind": kind})
+        soak = soak.model_copy(update={"rounds": [*soak.rounds, made]})
+    assert kinds == ["quiet", "load", "load", "quiet", "load", "load", "quiet"]
+
+
+def test_drift_shows_nodes_of_a_job_by_hours_drift_and_errors(results_folder, command):
+    job = results_folder / "every-node" / "17"
+    for node in ("node1", "node2"):
+        folder = job / node
+        folder.mkdir(parents=True)
+        rounds = [round_of(number) for number in range(1, 5 if node == "node1" else 3)]
+        soaks.write(folder, soak_of(rounds).model_copy(update={"node": node}))
+    ended = command("drift", "17", code=13)
+    assert "2.0 of 2" in ended.words
+    assert "1.0 of 2" in ended.words
+    result = command("drift", "17", code=13, json=True).json
+    assert [each["status"] for each in result["soaks"]] == ["PASS", "INCOMPLETE"]
+
+
+def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_path):
+    devices = range(8)
+    names = [f"copy {device}" for device in devices]
+    names += [f"engine {a}-{b}" for a in devices for b in devices if a != b]
+    members = {
+        name: soaks.Member(
+            kind="load", group=name.split()[0], devices=(0,), unit="GB/s", better="higher",
+            noise="devices",
+        )
+        for name in names
+    }  # fmt: skip
+    value = soaks.Value(middle=1234.5, low=1230.0, high=1240.0, n=150)
+    rounds = [
+        round_of(
+            number,
+            hours=1 / 12,
+            values=dict.fromkeys(names, value),
+            devices={
+                device: soaks.DeviceRound(
+                    pci_address=None, unique_id=None, temperature_c=70.0, power_w=600.0
+                )
+                for device in devices
+            },
+        )
+        for number in range(1, 289)
+    ]
+    plan = PLAN.model_copy(update={"hours": 24.0})
+    soaks.write(results_folder, soak_of(rounds, members=members).model_copy(update={"plan": plan}))
+    page = tmp_path / "page.html"
+    command("drift", "--output", page, code=None)
+    text = page.read_text()
+    assert len(text) < 2_000_000
+    assert text.count("<svg class=") >= 4  # copies, peers, temperature, power, errors
+    assert "24.00 h" in text
+
+
+@pytest.mark.slow
+def test_rounds_on_the_simulated_node_are_counted_and_resumed(tmp_path):
+    fabricheck = Path(sys.executable).with_name("fabricheck")
+    results = tmp_path / "results"
+    results.mkdir()
+
+    def soak(hours, code):
+        done = subprocess.run(
+            [fabricheck, "soak", "--hours", hours, "--round-minutes", "30", "--quiet-set", "none",
+             "--", "--system=local:sim-mi250x"],
+            env=os.environ | {"FABRICHECK_RESULTS": str(results)},
+            capture_output=True, text=True, timeout=300, check=False,
+        )  # fmt: skip
+        assert done.returncode == code, done.stdout + done.stderr
+        return done.stdout
+
+    assert "soak-0002, under load: nothing wrong" in soak("1", 0)
+    more = soak("2", 0)
+    assert "1.00 of 2 h are there" in more
+    assert "soak-0001" not in more
+    record = json.loads((results / "soaks" / "soak.json").read_text())
+    assert len(record["rounds"]) == 4
+    # The first and the last are whole; of the others only the record is left.
+    assert len(list(results.glob("reports/run-*.json"))) == 2
+    assert len(list(results.glob("marks/*.json"))) == 2
