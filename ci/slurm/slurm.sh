@@ -3,6 +3,7 @@
 #   slurm.sh start DIR [CORES [GPUS [NODES]]]   configures and starts it in DIR, waits for idle nodes
 #   slurm.sh stop DIR                           ends its jobs and its daemons
 #   slurm.sh kill DIR NODE                      ends all processes of one node, as a power failure does
+# What DIR/extra.conf has is added to slurm.conf, such as a Prolog.
 # SLURM_CONF=DIR/slurm.conf directs sbatch, srun, squeue and the others to it.
 #
 # It needs no root and no systemd: its daemons run as the calling user, and run only his jobs. Its
@@ -141,6 +142,7 @@ END_CONF
       "Port=${ports[node]} Sockets=1 CoresPerSocket=$cores ThreadsPerCore=1" \
       "RealMemory=$memory Gres=gpu:$gpus State=UNKNOWN"
   done >> "$dir/slurm.conf"
+  [ ! -e "$dir/extra.conf" ] || cat "$dir/extra.conf" >> "$dir/slurm.conf"
 }
 
 start() {

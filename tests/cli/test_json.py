@@ -63,6 +63,7 @@ ELSEWHERE = {
     "limits transfer": "calibration/test_command.py",
     "site sets": "sets/test_sets_command.py",
     "network nics": "nics/test_nics_recorded.py",
+    "node health": "nics/test_health.py",
     "network fabric": "fabric/test_fabric_command.py",
     "papers fidelity": "papers/test_mi250x.py",
 }

@@ -119,13 +119,20 @@ class Tree {
   }
   RuntimeFacts& facts() { return facts_; }
   [[nodiscard]] json describe(const char* nvml = "libno-such.so") const {
-    StateRoots roots;
-    roots.sys = root_.string();
-    roots.nvml = nvml;
-    return describe_machine(facts_, roots);
+    return describe_machine(facts_, roots(nvml));
+  }
+  /// What the drivers list, without a runtime.
+  [[nodiscard]] json listed(const char* nvml = "libno-such.so") const {
+    return driver_devices(roots(nvml));
   }
 
  private:
+  [[nodiscard]] StateRoots roots(const char* nvml) const {
+    StateRoots roots;
+    roots.sys = root_.string();
+    roots.nvml = nvml;
+    return roots;
+  }
   [[nodiscard]] fs::path node(int number) const {
     return root_ / "class/kfd/kfd/topology/nodes" / std::to_string(number);
   }
@@ -744,6 +751,22 @@ TEST_CASE("two H100 are joined by a switch, by all links of each") {
   CHECK(device["pcie"]["gt_per_s"] == 32.0);  // as /sys has it, which goes first
   CHECK(function_at(node, "0000:00:07.0")["in_driver"] == true);
   check_provenance(node);
+}
+
+TEST_CASE("without a runtime the drivers list the devices of NVIDIA's library, and of KFD") {
+  const TwoH100 tree;
+  const auto devices = tree.listed(FABRICHECK_TEST_NVML);
+  REQUIRE(devices.size() == 2);
+  CHECK(devices[1]["pci_address"] == "0000:00:07.0");
+  CHECK(devices[1]["arch"] == "sm_90");
+  CHECK(tree.listed().empty());
+  const Frontier frontier;
+  const auto dies = frontier.listed();
+  REQUIRE(dies.size() == 8);
+  for (std::size_t i = 0; i < dies.size(); ++i) {
+    CHECK(dies[i]["pci_address"] == frontier.describe()["devices"][i]["pci_address"]);
+    CHECK(dies[i]["arch"] == "gfx");  // the tree does not have gfx_target_version
+  }
 }
 
 TEST_CASE("links that are down are no links") {

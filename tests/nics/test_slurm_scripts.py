@@ -1,64 +1,58 @@
-"""The scripts of docs/network.md for Slurm's prolog, epilog and health check, with stand-ins."""
+"""The scripts of ci/slurm for Slurm's prolog, epilog and health check, with stand-ins."""
 
 from __future__ import annotations
 
-import re
 import subprocess
 
 import pytest
 
 from fabricheck.core.checkout import ROOT
 
-PAGE = (ROOT / "docs" / "network.md").read_text()
-SCRIPTS = re.findall(r"^```sh\n(#!/bin/sh\n.*?)^```", PAGE, re.M | re.S)
-FOUND = "nid001005:cxi2 runs at 100 Gb/s; mi250x has 200."
+SCRIPTS = ROOT / "ci" / "slurm"
+LINE = "nid001005: HW-FAIL (lost, device at 0000:c1:00.0): its driver has lost it."
+DRAIN = 'scontrol update NodeName=nid001005 State=DRAIN Reason="fabricheck HW-FAIL: lost"'
 
 
 @pytest.fixture
 def run(tmp_path):
-    """Return what runs a script with a check that prints and ends so, and what was called."""
+    """Return what runs a script with a look that prints and ends so, and what was called."""
 
     def call(script: str, code: int, state: str = "IDLE"):
-        said = tmp_path / "said"
+        calls = tmp_path / "calls"
+        prints = LINE if script == "prolog.sh" else DRAIN
         for name, body in {
-            "fabricheck": f'echo "{FOUND}"; echo second; exit {code}',
-            "scontrol": f'echo "scontrol $@" >> {said}; echo "State={state}"',
-            "logger": f'echo "logger $@" >> {said}',
-            "hostname": "echo nid001005",
+            "fabricheck": f"echo '{prints}'; exit {code}",
+            "scontrol": f'echo "scontrol $@" >> {calls}; echo "State={state}"',
+            "logger": f'echo "logger $@" >> {calls}',
         }.items():
             (tmp_path / name).write_text(f"#!/bin/sh\n{body}\n")
             (tmp_path / name).chmod(0o755)
-        own = script.replace("/opt/fabricheck/.venv/bin/", f"{tmp_path}/")
-        for name in ("scontrol", "logger", "hostname"):
-            own = own.replace(f"/usr/bin/{name}", f"{tmp_path}/{name}")
-        said.write_text("")
-        done = subprocess.run(["/bin/sh", "-c", own], env={}, check=False, timeout=30)
-        return done.returncode, said.read_text().splitlines()
+        text = (SCRIPTS / script).read_text().replace("/usr/bin/logger", f"{tmp_path}/logger")
+        calls.write_text("")
+        environment = {
+            "FABRICHECK": f"{tmp_path}/fabricheck",
+            "SLURMD_NODENAME": "nid001005",
+            "PATH": f"{tmp_path}:/usr/bin:/bin",
+        }
+        done = subprocess.run(["/bin/sh", "-c", text], env=environment, check=False, timeout=30)
+        return done.returncode, calls.read_text().splitlines()
 
     return call
 
 
-def test_the_prolog_keeps_jobs_from_a_node_that_differs(run):
-    prolog, _ = SCRIPTS
-    assert run(prolog, 0) == (0, [])
-    code, said = run(prolog, 8)
-    assert (code, said[0]) == (1, f"logger -t fabricheck network nics ended with 8: {FOUND}")
-    for other in (1, 2, 3, 4, 124):
-        code, said = run(prolog, other)
-        assert code == 0 and said[0].startswith(
-            f"logger -t fabricheck network nics ended with {other}"
-        )
+def test_the_prolog_keeps_jobs_from_a_node_with_a_fault(run):
+    assert run("prolog.sh", 0) == (0, [])
+    assert run("prolog.sh", 12) == (1, [f"logger -t fabricheck node health ended with 12: {LINE}"])
+    for other in (1, 2, 3, 4, 13, 124):
+        code, calls = run("prolog.sh", other)
+        assert code == 0
+        assert calls[0].startswith(f"logger -t fabricheck node health ended with {other}")
 
 
-def test_the_health_check_drains_with_the_first_finding(run):
-    _, health = SCRIPTS
-    for other in (0, 1, 3, 4):
-        assert run(health, other) == (0, [])
-    assert run(health, 8) == (
-        0,
-        [
-            "scontrol show node nid001005",
-            f"scontrol update NodeName=nid001005 State=DRAIN Reason=fabricheck: {FOUND}",
-        ],
-    )
-    assert run(health, 8, "IDLE+DRAIN")[1] == ["scontrol show node nid001005"]
+def test_the_health_check_drains_once_and_on_a_fault_alone(run):
+    for other in (0, 1, 3, 4, 13):
+        assert run("health-check.sh", other) == (0, [])
+    show = "scontrol show node nid001005"
+    drain = DRAIN.replace('"', "")
+    assert run("health-check.sh", 12) == (0, [show, drain])
+    assert run("health-check.sh", 12, "IDLE+DRAIN") == (0, [show])

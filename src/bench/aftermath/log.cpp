@@ -1,8 +1,12 @@
 #include "aftermath/log.hpp"
 
+#include <fcntl.h>
 #include <regex.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -193,6 +197,37 @@ std::optional<std::string> kfd_node_address(const std::string& sys, int node) {
 }
 
 }  // namespace
+
+std::optional<std::string> kernel_records(const std::string& path) {
+  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
+  if (file < 0) {
+    return std::nullopt;
+  }
+  std::string records;
+  std::array<char, 16384> record{};
+  for (;;) {
+    const auto got = read(file, record.data(), record.size());
+    if (got > 0) {
+      records.append(record.data(), static_cast<std::size_t>(got));
+    } else if (got == 0 || errno != EPIPE) {  // EPIPE: newer records took the place of the next
+      break;
+    }
+  }
+  (void)close(file);
+  return records;
+}
+
+std::int64_t last_record_us(const std::string& records) {
+  std::int64_t last = -1;
+  std::istringstream all(records);
+  for (std::string record; std::getline(all, record);) {
+    long long at = 0;
+    if (std::sscanf(record.c_str(), "%*u,%*u,%lld,", &at) == 1) {
+      last = std::max<std::int64_t>(last, at);
+    }
+  }
+  return last;
+}
 
 json kernel_log(const std::string& records, std::int64_t since_us,
                 const std::vector<std::string>& functions) {

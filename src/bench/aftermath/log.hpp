@@ -4,10 +4,17 @@
 
 #include <cstdint>
 #include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace fabricheck {
+
+/// All records of a kernel log (/dev/kmsg); empty and errno if it cannot be read.
+std::optional<std::string> kernel_records(const std::string& path);
+
+/// The time of the last record in microseconds by the clock of the kernel's log; -1 without one.
+std::int64_t last_record_us(const std::string& records);
 
 /// The lines of a kernel log that concern devices, each with its kind, PCI address, text and row of
 /// the table of lines (src/fabricheck/core/log_lines.json). An error of an accelerator's driver

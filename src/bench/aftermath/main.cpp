@@ -63,26 +63,6 @@ std::int64_t log_time(const std::string& text) {
   return since_boot.tv_sec * second + since_boot.tv_nsec / 1000 - ago.count() - second;
 }
 
-/// All records of a kernel log; null and errno if it cannot be read.
-std::optional<std::string> read_log(const std::string& path) {
-  const int file = open(path.c_str(), O_RDONLY | O_NONBLOCK | O_CLOEXEC);
-  if (file < 0) {
-    return std::nullopt;
-  }
-  std::string records;
-  std::array<char, 16384> record{};
-  for (;;) {
-    const auto got = read(file, record.data(), record.size());
-    if (got > 0) {
-      records.append(record.data(), static_cast<std::size_t>(got));
-    } else if (got == 0 || errno != EPIPE) {  // EPIPE: newer records took the place of the next
-      break;
-    }
-  }
-  (void)close(file);
-  return records;
-}
-
 /// Whether functions that PCI showed before are not among those that it shows now.
 bool lacks(const json& functions, const json& former) {
   return !functions.is_null() &&
@@ -127,7 +107,7 @@ json seen(const json& document, const Options& options) {
         addresses.push_back(function["address"]);
       }
     }
-    const auto records = read_log(options.kernel_log);
+    const auto records = kernel_records(options.kernel_log);
     result["kernel_log"] =
         records ? kernel_log(*records, log_time(document["started"]), addresses)
                 : lack("kernel_log", options.kernel_log + ": " + std::strerror(errno));

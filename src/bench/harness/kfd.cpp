@@ -1,6 +1,7 @@
 #include "harness/kfd.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>
@@ -83,6 +84,18 @@ std::map<int, KfdLink> links_of(const std::filesystem::path& node) {
 
 }  // namespace
 
+std::string KfdNode::architecture() const {
+  if (gfx == 0) {
+    return "gfx";
+  }
+  // Major version, minor and stepping: two decimal digits each, of which the last are hexadecimal.
+  std::array<char, 32> text{};
+  std::snprintf(
+      text.data(), text.size(), "gfx%llu%llx%llx", static_cast<unsigned long long>(gfx / 10000),
+      static_cast<unsigned long long>(gfx / 100 % 100), static_cast<unsigned long long>(gfx % 100));
+  return text.data();
+}
+
 std::optional<int> KfdLink::links() const {
   return min_mb_per_s > 0 ? std::optional(static_cast<int>(max_mb_per_s / min_mb_per_s))
                           : std::nullopt;
@@ -98,6 +111,7 @@ std::map<int, KfdNode> kfd_nodes(const std::string& topology) {
     node.domain = value_of(properties, "domain");
     node.vendor_id = value_of(properties, "vendor_id");
     node.device_id = value_of(properties, "device_id");
+    node.gfx = value_of(properties, "gfx_target_version");
     node.location = value_of(properties, "location_id");
     node.links = links_of(folder);
     nodes.emplace(std::atoi(folder.filename().c_str()), std::move(node));

@@ -36,6 +36,7 @@ struct KfdNode {
   std::uint64_t domain = 0;      ///< of PCI
   std::uint64_t vendor_id = 0;   ///< by PCI; 0: not told
   std::uint64_t device_id = 0;   ///< the vendor's number of the kind of device; 0: not told
+  std::uint64_t gfx = 0;         ///< gfx_target_version, such as 90010; 0: not told
   std::uint64_t location = 0;    ///< bus, device and function, and the number of a partition
   std::map<int, KfdLink> links;  ///< by the node that they lead to
 
@@ -43,6 +44,8 @@ struct KfdNode {
   [[nodiscard]] std::uint64_t slot() const { return location >> 3 & 0x1f; }
   /// Of older kernels the number of a partition.
   [[nodiscard]] std::uint64_t function() const { return location & 7; }
+  /// As the runtime names it: gfx90a; gfx where it is not told.
+  [[nodiscard]] std::string architecture() const;
 };
 
 /// All nodes of the tree at `topology`, by number; none if it cannot be read.

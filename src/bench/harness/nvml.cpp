@@ -453,6 +453,19 @@ std::optional<std::string> Nvml::find(const std::string& pci_address, void*& dev
                           : std::optional(problem_);
 }
 
+std::optional<std::string> Nvml::architecture(const std::string& pci_address) const {
+  void* device = nullptr;
+  if (find(pci_address, device)) {
+    return std::nullopt;
+  }
+  int major = 0;
+  int minor = 0;
+  if (call("nvmlDeviceGetCudaComputeCapability", device, &major, &minor)) {
+    return "sm_";
+  }
+  return "sm_" + std::to_string(major) + std::to_string(minor);
+}
+
 bool Nvml::lists(const std::string& pci_address) const {
   void* device = nullptr;
   return !find(pci_address, device);

@@ -50,6 +50,10 @@ class Nvml {
   [[nodiscard]] std::optional<bool> peer_access(const std::string& from, const std::string& to,
                                                 std::string& why) const;
 
+  /// The architecture of the device at a PCI address, such as sm_90; empty if the library has no
+  /// such device.
+  [[nodiscard]] std::optional<std::string> architecture(const std::string& pci_address) const;
+
   /// Whether the library lists a device at a PCI address.
   [[nodiscard]] bool lists(const std::string& pci_address) const;
 

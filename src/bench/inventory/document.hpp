@@ -40,6 +40,10 @@ nlohmann::json describe(const RuntimeFacts& facts, const std::vector<Reading>& r
                         const std::function<Reading(int from, int to)>& link,
                         const nlohmann::json& pci_functions, const std::string& no_functions);
 
+/// The devices that the drivers list, in the form of a result document, without any runtime: of
+/// AMD in KFD's order, of NVIDIA by PCI address. A simulated node has those of its model.
+nlohmann::json driver_devices(const StateRoots& roots);
+
 /// The description of this machine by its drivers, or of the simulated node by its model.
 nlohmann::json describe_machine(const RuntimeFacts& facts, const StateRoots& roots);
 

@@ -414,7 +414,48 @@ class Machine {
   std::unique_ptr<Nvml> nvml_;
 };
 
+/// An address as sysfs writes it.
+std::string address_of(const KfdNode& node) {
+  std::array<char, 40> text{};
+  std::snprintf(text.data(), text.size(), "%04llx:%02llx:%02llx.%llx",
+                static_cast<unsigned long long>(node.domain),
+                static_cast<unsigned long long>(node.bus()),
+                static_cast<unsigned long long>(node.slot()),
+                static_cast<unsigned long long>(node.function()));
+  return text.data();
+}
+
+json listed_device(std::size_t index, const std::string& arch, const std::string& address) {
+  return {{"index", index},        {"name", nullptr},         {"arch", arch},
+          {"unique_id", nullptr},  {"memory_bytes", nullptr}, {"pci_address", address},
+          {"numa_domain", nullptr}};
+}
+
 }  // namespace
+
+json driver_devices(const StateRoots& roots) {
+  json devices = json::array();
+  for (const auto& [number, node] : kfd_nodes(roots.sys + "/class/kfd/kfd/topology")) {
+    if (node.device) {
+      devices.push_back(listed_device(devices.size(), node.architecture(), address_of(node)));
+    }
+  }
+  const auto functions = pci_functions(roots.sys);
+  const bool nvidia = std::any_of(functions.begin(), functions.end(), [](const json& function) {
+    return function["vendor"] == kNvidia;
+  });
+  if (!nvidia) {
+    return devices;
+  }
+  const Nvml nvml(roots.nvml);
+  for (const auto& function : functions) {
+    const auto arch = nvml.architecture(function["address"]);
+    if (function["vendor"] == kNvidia && arch) {
+      devices.push_back(listed_device(devices.size(), *arch, function["address"]));
+    }
+  }
+  return devices;
+}
 
 json describe_machine(const RuntimeFacts& facts, const StateRoots& roots) {
   return Machine(facts, roots).description();

@@ -1,10 +1,13 @@
 #include "harness/copy_rules.hpp"
+#include "harness/devices.hpp"
 #include "harness/kfd.hpp"
 #include "inventory/document.hpp"
 
 namespace fabricheck {
 
 using nlohmann::json;
+
+json driver_devices(const StateRoots&) { return describe_devices(); }
 
 json describe_machine(const RuntimeFacts& facts, const StateRoots&) {
   const std::string source = "node model";

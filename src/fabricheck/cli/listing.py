@@ -54,6 +54,7 @@ _ALL = {
     "results pack": ("cli.export", "Pack all sessions into one archive, to send."),
     "results record": ("cli.record", "Run third-party benchmarks, as a check does."),
     "node show": ("cli.node", "Show a node model, or what files or drivers tell of a node."),
+    "node health": ("cli.health", "Print one line on this node's health, beside a job."),
     "node compare": ("cli.node", "Compare a node model with the drivers of this machine."),
     "node draft": ("cli.node_files", "Draft a node model from the drivers of this machine."),
     "node record": ("cli.record", "Write the comparison to a result document, as a check does."),

@@ -54,13 +54,13 @@ def drain_lines(rows: Iterable[model.Row]) -> list[str]:
     return lines
 
 
-def live_commands(rows: Iterable[model.Row]) -> list[list[str]]:
+def live_commands(rows: Iterable[model.Row | model.NodeVerdict]) -> list[list[str]]:
     """Return the commands that drain nodes without a doubt, each as the arguments of a process."""
     drains = [row.drain for row in rows if row.drain is not None]
     return [drain.arguments for drain in drains if drain.arguments]
 
 
-def live_lines(rows: Iterable[model.Row]) -> list[str]:
+def live_lines(rows: Iterable[model.Row | model.NodeVerdict]) -> list[str]:
     """Return the same as lines to read."""
     return [_line(arguments) for arguments in live_commands(rows)]
 

@@ -154,7 +154,7 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
 
     :param what: one of those in `Errors`.
     """
-    rises = [new for new in _all_new_errors(document, devices) if new.what == what]
+    rises = [new for new in new_errors(document, devices) if new.what == what]
     if what in _MEMORY_ERRORS and devices is None:
         # Memory of a device joined to the CPU may be reported as host memory.
         counter = _MEMORY_ERRORS[what]
@@ -167,10 +167,11 @@ def errors(document: ResultDocument, what: str, devices: Devices = None) -> list
 
 def link_errors(document: ResultDocument, devices: Devices = None) -> list[Errors]:
     """Return the errors of links, to devices and to the host, that were counted during the run."""
-    return [new for new in _all_new_errors(document, devices) if new.of_links]
+    return [new for new in new_errors(document, devices) if new.of_links]
 
 
-def _all_new_errors(document: ResultDocument, devices: Devices) -> Iterator[Errors]:
+def new_errors(document: ResultDocument, devices: Devices = None) -> Iterator[Errors]:
+    """Yield the errors of every kind that devices counted during the run."""
     for index, before, after in _pairs(document, devices):
         if after is not None:
             yield from _new_errors(_named(document, index), before, after)
@@ -245,6 +246,11 @@ def _counters(device_state: DeviceState) -> dict[str, Mapping[str, int]]:
     for kind, by_link in (device_state.get("link_errors") or {}).items():
         counters[LINK_ERROR_NOUNS[kind]] = by_link
     return counters
+
+
+def counted(device_state: DeviceState) -> dict[str, int]:
+    """Return by what is counted the errors of a device since its driver was loaded."""
+    return {what: sum(numbers.values()) for what, numbers in _counters(device_state).items()}
 
 
 def _new_errors(named: NamedDevice, before: DeviceState, after: DeviceState) -> Iterator[Errors]:
@@ -415,16 +421,21 @@ def slowdowns(document: ResultDocument, devices: Devices = None) -> list[Cause]:
     return [
         *throttled(document, devices),
         *narrow_pcie(document, devices),
-        # Links that were up before the run and down after it.
-        *(
-            LinksDown(_named(document, index), down)
-            for index, before, after in _changed(document, devices, "links")
-            if (down := tuple(link for link in after["down"] if link not in before["down"]))
-        ),
+        *links_down(document, devices),
         *link_errors(document, devices),
         *errors(document, "PCIe replay", devices),
         *errors(document, "corrected memory error", devices),
     ]
+
+
+def links_down(document: ResultDocument, devices: Devices = None) -> list[LinksDown]:
+    """Return the links between devices that were up before the run and down after it."""
+    lost = []
+    for index, before, after in _changed(document, devices, "links"):
+        down = tuple(link for link in after["down"] if link not in before["down"])
+        if down:
+            lost.append(LinksDown(_named(document, index), down))
+    return lost
 
 
 def causes(document: ResultDocument, devices: Devices = None) -> list[Cause]:
@@ -480,6 +491,11 @@ def changes(before: Snapshot, after: Snapshot) -> Snapshot:
 
 def _other_than(before: Mapping[str, object], after: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in after.items() if value != before.get(name)}
+
+
+def busy_devices(document: ResultDocument) -> set[int]:
+    """Return the devices that were in use at a snapshot."""
+    return {state["index"] for state in device_states(document) if state["busy_percent"]}
 
 
 def device_states(document: ResultDocument) -> Iterator[DeviceState]:

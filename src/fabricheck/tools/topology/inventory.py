@@ -63,11 +63,15 @@ def this_machine(programs: Path | None) -> dict[str, Any]:
     raise NotFoundError(f"There is no program {PROGRAM} in {named}: build the programs.")
 
 
-def ask(programs: Path, limit_s: float) -> dict[str, Any]:
+def ask(
+    programs: Path, limit_s: float, options: Sequence[str] = (), *, needs_device: bool = True
+) -> dict[str, Any]:
     """Run `inventory` and return its description, also of a node whose driver shows no device.
 
     :param programs: the folder of the programs.
     :param limit_s: in s.
+    :param options: more options of the program, such as --passive.
+    :param needs_device: whether a node without any device is an error.
     :raises PreventedBySetting: when a setting may hide the devices.
     :raises TimeLimit: when a driver does not answer.
     :raises ProgramFailed: when the runtime shows no device, and PCI none that its driver lost.
@@ -77,7 +81,7 @@ def ask(programs: Path, limit_s: float) -> dict[str, Any]:
     own_limit = max(1, math.ceil(limit_s))
     with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
         output = Path(folder, "node.json")
-        command = [str(program), "--output", str(output), "--time-limit", str(own_limit)]
+        command = [str(program), "--output", str(output), "--time-limit", str(own_limit), *options]
         try:
             ended = run(command, limit_s + _GRACE_S)
         except OSError as error:
@@ -89,7 +93,7 @@ def ask(programs: Path, limit_s: float) -> dict[str, Any]:
             raise PreventedBySetting(f"{PROGRAM}: {why}.")
         described = parse(read_text(output), output) if output.is_file() else None
         if ended.code == EXIT_CODE["unsupported"] and described is not None:
-            if not lost_functions(described):
+            if needs_device and not lost_functions(described):
                 raise ProgramFailed(f"{PROGRAM} shows no device: {why}.")
         elif ended.code != 0:
             if ended.code in EXIT_CODE.values():

@@ -1,0 +1,137 @@
+"""`fabricheck node health` on folders in the place of the kernel's, with faults put into them."""
+
+from __future__ import annotations
+
+import pytest
+
+from driver_trees import DIES, Tree
+
+PROGRAMS = "build/host/bin"
+
+
+@pytest.fixture
+def node(tmp_path, monkeypatch):
+    """A healthy node, and its name by a scheduler."""
+    monkeypatch.setenv("SLURMD_NODENAME", "nid001001")
+    return Tree(tmp_path)
+
+
+@pytest.fixture
+def look(command, tmp_path):
+    """Look at the node, and return what the command wrote."""
+
+    def look(*words, code=0, json=True):
+        where = ("--root", tmp_path, "--programs", PROGRAMS, "--state", tmp_path / "look.json")
+        return command("node", "health", "mi250x", *words, *where, code=code, json=json)
+
+    return look
+
+
+def test_a_healthy_node_is_a_line_that_says_what_was_looked_at(node, look):
+    first = look(json=False).stdout
+    assert first.startswith("nid001001: no fault of 8 devices, links, ")
+    assert len(first.splitlines()) == 1
+    second = look().json
+    assert second["since"] is not None and second["verdict"]["status"] == "PASS"
+    assert not second["verdict"]["accepted"], "nothing was measured"
+    assert second["counters"][DIES[0]]["uncorrected memory error"] == 0
+
+
+#: A fault by what it does to the node after a first look: its rule, and its component.
+FAULTS = {
+    "memory": (lambda node: node.count(3, "umc", 2), "memory-errors", f"device 3 ({DIES[3]})"),
+    "link": (lambda node: node.count(5, "xgmi_wafl", 1), "link-errors", f"device 5 ({DIES[5]})"),
+    "lost": (lambda node: node.lose(6), "lost", f"device at {DIES[6]}"),
+    "log": (
+        lambda node: node.log(9_000_000, f"amdgpu {DIES[2]}: amdgpu: Uncorrectable error detected "
+        "in UMC inst: 0, chip: 0, channel: 0"),
+        "device-error", f"device 2 ({DIES[2]})",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_is_named_stays_and_would_drain(node, look, fault):
+    put, rule, component = FAULTS[fault]
+    look()
+    put(node)
+    for _ in range(2):  # it is not settled by being seen once
+        verdict = look(code=12).json["verdict"]
+        first = verdict["reasons"][0]
+        assert (first["rule"], first["component"]) == (rule, component)
+        assert verdict["drain"]["live"], verdict["drain"]
+        assert verdict["drain"]["arguments"][:3] == ["scontrol", "update", "NodeName=nid001001"]
+
+
+def test_what_is_repaired_is_forgotten_on_request(node, look):
+    look()
+    node.count(3, "umc", 2)
+    look(code=12)
+    assert look("--forget").json["verdict"]["status"] == "PASS"
+    assert look().json["verdict"]["status"] == "PASS"
+
+
+def test_a_link_that_is_gone_and_a_nic_that_is_down(node, look):
+    look()
+    node.cut(0, 6)
+    (node.root / "sys/class/cxi/cxi2/device/properties/link").write_text("0\n")
+    reasons = look(code=12).json["verdict"]["reasons"]
+    assert [(each["rule"], each["component"]) for each in reasons] == [
+        ("lost", "pair 0-6"),
+        ("nics", None),
+    ]
+    assert "cxi2 is down" in reasons[1]["sentence"]
+
+
+def test_corrected_errors_and_lines_of_programs_are_notes(node, look):
+    look()
+    node.count(3, "umc", corrected=4)
+    node.log(9_000_000, f"amdgpu {DIES[1]}: amdgpu: GPU reset begin!")
+    notes = " ".join(look().json["notes"])
+    assert f"Device 3 ({DIES[3]}) had 4 new corrected memory errors meanwhile." in notes
+    assert "GPU reset begin" in notes
+    assert "GPU reset begin" not in " ".join(look().json["notes"]), "a line is new once"
+
+
+def test_few_lanes_count_under_load_only(node, look):
+    for text, code in (("0", 0), ("80", 12)):
+        (node.device(1) / "gpu_busy_percent").write_text(text)
+        (node.device(1) / "current_link_width").write_text("8")
+        look(code=None)
+        result = look(code=code).json
+    assert result["verdict"]["reasons"][0]["rule"] == "pcie-lanes"
+
+
+def test_a_node_with_unlike_modes_is_no_fault_of_hardware(node, look):
+    for index in range(8):
+        mode = "SPX" if index else "CPX"
+        (node.device(index) / "current_compute_partition").write_text(mode)
+    (reason,) = look(code=13).json["verdict"]["reasons"]
+    assert reason["rule"] == "setting" and "CPX, SPX" in reason["sentence"]
+
+
+def test_a_state_that_cannot_be_written_loses_no_result(node, command, tmp_path):
+    (tmp_path / "file").write_text("")
+    where = ("--root", tmp_path, "--programs", PROGRAMS, "--state", tmp_path / "file/look")
+    ended = command("node", "health", *where)
+    assert "no fault of 8 devices" in ended.stdout
+    assert f"{tmp_path}/file" in ended.stderr
+
+
+def test_a_damaged_state_is_refused_by_its_name(node, look, tmp_path):
+    (tmp_path / "look.json").write_text("{}")
+    assert f"{tmp_path}/look.json" in look(code=4).stderr
+
+
+def test_the_command_that_drains_is_printed_on_evidence_alone(node, look):
+    assert look("--drain-lines", json=False).stdout == ""
+    node.count(3, "umc", 2)
+    line = look("--drain-lines", json=False, code=12).stdout
+    assert line.startswith("scontrol update NodeName=nid001001 State=DRAIN Reason=")
+    (arguments,) = look("--drain-lines", code=12).json
+    assert arguments[:4] == ["scontrol", "update", "NodeName=nid001001", "State=DRAIN"]
+
+
+def test_without_a_gpu_it_says_so(command, tmp_path):
+    ended = command("node", "health", "--programs", PROGRAMS, "--state", tmp_path / "l", code=3)
+    assert "No driver lists a GPU" in ended.stderr
