@@ -13,6 +13,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, verdict
+from fabricheck.cli.output import Notify
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import marking, marks
@@ -84,6 +85,7 @@ def every_node(
             show_default=False,
         ),
     ] = None,
+    notify: Notify = None,
     network_only: Annotated[
         bool,
         typer.Option("--network-only", help="Measure what joins the nodes, and no node by itself."),
@@ -104,7 +106,7 @@ def every_node(
     if hosts is not None:
         if any((nodes, minutes, at_once, stage, network, network_only)):
             raise UsageError("--hosts goes with no other option: one session measures all hosts.")
-        return _on_hosts(hosts, tuple(arguments or CHOSEN))
+        return _on_hosts(hosts, tuple(arguments or CHOSEN), notify)
     default = Path("results").absolute()
     mark = marking.leave(marking.new_stamp(), ["fabricheck", *sys.argv[1:]], default)
     if network_only and network is False:
@@ -147,7 +149,7 @@ def every_node(
         )
     if number is not None:
         raise typer.Exit(128 + number)
-    return verdict.verdict([str(run.folder)])
+    return verdict.verdict([str(run.folder)], notify=notify)
 
 
 def reframe_command() -> str:
@@ -163,7 +165,7 @@ def reframe_command() -> str:
     return reframe
 
 
-def _on_hosts(hosts: str, chosen: tuple[str, ...]) -> int:
+def _on_hosts(hosts: str, chosen: tuple[str, ...], notify: str | None) -> int:
     """Run one session on hosts that are reached by ssh, and judge it."""
     from fabricheck.core import nodelists
     from fabricheck.run import on_hosts
@@ -178,4 +180,4 @@ def _on_hosts(hosts: str, chosen: tuple[str, ...]) -> int:
     number = on_hosts.run(command, names, name)
     if number is not None:
         raise typer.Exit(128 + number)
-    return verdict.verdict([name])
+    return verdict.verdict([name], notify=notify)

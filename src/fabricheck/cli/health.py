@@ -17,10 +17,11 @@ from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, UsageError
 from fabricheck.core.show import cut
 from fabricheck.core.text import count
+from fabricheck.core.whole_files import write_whole
 from fabricheck.judge.verdict import health
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
-from fabricheck.report import scheduler
+from fabricheck.report import metrics, scheduler
 from fabricheck.tools import look
 from fabricheck.tools.runner import TimeLimit
 from fabricheck.tools.topology.host import scheduler_node
@@ -62,6 +63,14 @@ def health_command(
         bool,
         typer.Option("--forget", help="Begin anew: what was counted before this look is settled."),
     ] = False,
+    prometheus: Annotated[
+        Path | None,
+        typer.Option(
+            "--prometheus",
+            metavar="FILE",
+            help="Write status and counters for Prometheus' textfile collector (.prom).",
+        ),
+    ] = None,
     drain_lines: Annotated[
         bool,
         typer.Option(
@@ -96,6 +105,8 @@ def health_command(
         result = health.judge(this, expected, time.monotonic() - began)
         if this.before is None or not result.counts_on:
             _keep(this, file, root, settled=not result.counts_on)
+    if prometheus is not None:
+        write_whole(prometheus, metrics.of_health(result))
     if drain_lines:
         drains = [result.verdict]
         lines = scheduler.live_lines(drains)

@@ -67,6 +67,17 @@ Devices = Annotated[
     typer.Option("--devices", help="How many of its devices the machine has, from the first on."),
 ]
 
+#: What is run where the status of a node changed.
+Notify = Annotated[
+    str | None,
+    typer.Option(
+        "--notify",
+        metavar="COMMAND",
+        help="Where the status of a node is another one than in the last notice: run a command "
+        "with the verdict as JSON on its standard input.",
+    ),
+]
+
 AsJson = Annotated[bool, typer.Option("--json", help="Write JSON instead of text.")]
 
 

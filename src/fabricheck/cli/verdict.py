@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson, Names
+from fabricheck.cli import commands, output
+from fabricheck.cli.output import AsJson, Names, Notify
 from fabricheck.core import nodelists, show
+from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import titled
 from fabricheck.core.show import cut, first_of
 from fabricheck.judge.verdict import evidence, judging, model
 from fabricheck.judge.verdict.model import Reason, Row, Verdict, by_label
-from fabricheck.report import demonstration, scheduler
+from fabricheck.report import demonstration, notices, scheduler
 from fabricheck.results import marks, reading
 from fabricheck.results.folder import default_path
 from fabricheck.site import sets
@@ -70,6 +71,7 @@ def verdict(
             "arguments.",
         ),
     ] = False,
+    notify: Notify = None,
     as_json: AsJson = False,
 ) -> int:
     """Judge each node PASS, PERF-FAIL, HW-FAIL, DATA-FAIL, UNSTABLE or INCOMPLETE, with reasons.
@@ -97,7 +99,21 @@ def verdict(
     else:
         text = _text(total, judging.began(results), written)
         show.result(model.as_json(total), text, as_json, wrapped=False)
+    if notify is not None:
+        tell(notify, total)
     return total.exit_code
+
+
+def tell(command: str, total: Verdict) -> None:
+    """Tell what changed; a command that fails changes no exit code, and is tried again."""
+    try:
+        changes = notices.notify(command, total, default_path())
+    except FabricheckError as error:
+        output.say(error)
+        return
+    if changes:
+        names = nodelists.folded(change.node for change in changes)
+        output.note(f"note: notice on {names} by {command}")
 
 
 def _text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[show.Block]:
