@@ -46,6 +46,14 @@ def test_a_good_run_leaves_a_valid_document_and_a_table(stream):
     assert ran.out == ""
 
 
+def test_energy_without_a_counter_is_a_note(stream):
+    ran = stream(*QUICK, "--devices", "0", "--kernels", "copy", "--energy-time", "1")
+    assert ran.code == 0
+    document = load(ran.output)
+    assert document["notes"] == ["energy is not measured: no device has a counter of it"]
+    assert "energy" not in document["series"][0]
+
+
 def test_the_document_goes_to_standard_output_without_a_file(programs):
     done = subprocess.run(
         [str(programs / "stream"), *QUICK, "--devices", "0", "--kernels", "copy"],

@@ -62,6 +62,13 @@ void read_package_link(const GpuMetrics& metrics, Reading& reading) {
   }
 }
 
+/// The second die of a package has no counter: there it stays 0.
+std::optional<double> joules_of(const GpuMetrics& metrics) {
+  const auto steps = metrics.value("energy_accumulator");
+  return steps && *steps > 0 ? std::optional(kJoulesOfEnergyStep * static_cast<double>(*steps))
+                             : std::nullopt;
+}
+
 /// The words for the two counters of a block of links.
 struct LinkBlock {
   const char* corrected;
@@ -206,8 +213,8 @@ class Reader {
     } else {
       reading_.lack("throttle", source + " does not tell it");
     }
-    if (const auto steps = metrics->value("energy_accumulator"); steps && *steps > 0) {
-      reading_.set("energy_j", kJoulesOfEnergyStep * static_cast<double>(*steps), source);
+    if (const auto joules = joules_of(*metrics)) {
+      reading_.set("energy_j", *joules, source);
     }
     read_package_link(*metrics, reading_);
     read_residency(*metrics, source);
@@ -433,6 +440,20 @@ void read_amdgpu_host_link(const std::string& sys, const std::string& pci_addres
   if (const auto metrics = gpu_metrics(bytes.value_or(""))) {
     read_package_link(*metrics, reading);
   }
+}
+
+std::optional<double> amdgpu_energy_j(const std::string& sys, const std::string& pci_address,
+                                      std::string& why) {
+  const auto bytes = file_bytes(device_folder(sys, pci_address) + "/gpu_metrics");
+  const auto metrics = gpu_metrics(bytes.value_or(""));
+  const auto joules = metrics ? joules_of(*metrics) : std::nullopt;
+  if (!joules) {
+    why = pci_address + ": " +
+          (metrics ? "energy_accumulator of gpu_metrics " + metrics->version + " is 0"
+           : bytes ? "gpu_metrics is of an unknown version"
+                   : "no gpu_metrics");
+  }
+  return joules;
 }
 
 std::set<int> kfd_processes(const std::string& sys) {

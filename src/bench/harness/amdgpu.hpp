@@ -30,6 +30,11 @@ std::optional<double> highest_clock_mhz(const std::string& levels);
 /// positive number: the second die of a package has no cap and no power of its own.
 std::optional<double> watts_of(const std::string& microwatts);
 
+/// Joules that the device has taken since some time; empty, with the reason in `why`, if the driver
+/// does not count them: that of the first die of a package counts both.
+std::optional<double> amdgpu_energy_j(const std::string& sys, const std::string& pci_address,
+                                      std::string& why);
+
 /// The processes that have the compute driver (KFD) open, by the host's process numbers.
 std::set<int> kfd_processes(const std::string& sys);
 

@@ -95,8 +95,8 @@ BatchTimes run_by_host(const std::vector<Task>& tasks, int batch) {
   return times;
 }
 
-std::vector<Series> with_samples(std::vector<Series> parts,
-                                 const std::vector<BatchTimes>& samples) {
+std::vector<Series> with_samples(std::vector<Series> parts, const std::vector<BatchTimes>& samples,
+                                 std::shared_ptr<const EnergyHold> energy) {
   const bool together = parts.size() > 1;
   Series sum = parts.front();
   sum.role = role::sum;
@@ -131,6 +131,7 @@ std::vector<Series> with_samples(std::vector<Series> parts,
     }
     parts.push_back(std::move(sum));
   }
+  parts.back().energy = std::move(energy);
   return parts;
 }
 

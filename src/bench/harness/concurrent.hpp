@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <utility>
 #include <vector>
 
@@ -70,7 +71,8 @@ BatchTimes run_by_host(const std::vector<Task>& tasks, int batch);
 
 /// The series of tasks that were measured together. `parts` describes each of them, in the order of
 /// the tasks, verified and without samples. A single task gives a single series; several give
-/// shares, followed by their sum.
-std::vector<Series> with_samples(std::vector<Series> parts, const std::vector<BatchTimes>& samples);
+/// shares, followed by their sum, which has the energy of all.
+std::vector<Series> with_samples(std::vector<Series> parts, const std::vector<BatchTimes>& samples,
+                                 std::shared_ptr<const EnergyHold> energy = nullptr);
 
 }  // namespace fabricheck

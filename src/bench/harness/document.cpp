@@ -16,6 +16,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "harness/energy.hpp"
 #include "harness/simulation.hpp"
 #include "harness/statistics.hpp"
 
@@ -156,6 +157,12 @@ json series_json(const Series& series, double noise_limit) {
               {"host_clock", host},
               {"noisy", width && *width > noise_limit},
               {"verification", verification_json(series.verification)}};
+  if (series.energy != nullptr) {
+    auto devices = series.device_set;
+    devices.insert(devices.end(), {series.source.device, series.destination.device});
+    const auto of_operation = static_cast<double>(series.bytes_moved) * series.messages;
+    result["energy"] = energy_json(*series.energy, of_operation, devices);
+  }
   if (!series.ranks.empty()) {
     result["ranks"] = series.ranks;
     result["datatype"] = series.datatype.empty() ? json(nullptr) : json(series.datatype);

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <mutex>
 #include <nlohmann/json.hpp>
 #include <optional>
@@ -70,6 +71,8 @@ struct Series {
   std::vector<double> seconds;       ///< per sample: device time of the whole batch
   std::vector<double> host_seconds;  ///< the same by the host's clock
   Verification verification;
+  std::shared_ptr<const EnergyHold> energy{};  ///< null: not held
+  int messages = 1;  ///< of one operation of the hold, each of bytes_moved
 };
 
 /// Whether noise of the series makes its run too noisy to judge. It does not if caches may hold the

@@ -84,6 +84,7 @@ constexpr unsigned kThrottledByPower = 74;
 constexpr unsigned kThrottledByHeat = 75;  // before 269 and 270 came
 constexpr unsigned kMemoryTemperature = 82;
 constexpr unsigned kEnergy = 83;
+constexpr double kJoulesOfEnergyUnit = 1e-3;
 constexpr unsigned kLinkSpeed = 90;
 constexpr unsigned kSpeedOfOneLink = 164;  // H100 tells it by link only
 constexpr unsigned kThrottledByHeatSoftware = 269;
@@ -267,7 +268,25 @@ void Nvml::read_fields(void* device, DeviceReading& reading) const {
   set("throttled_s.thermal", heat, 1e-9, kThrottledByHeat);
   set("throttled_s.hardware", value_of(kThrottledByPowerBrake), 1e-9, kThrottledByPowerBrake);
   set("memory_temperature_c", value_of(kMemoryTemperature), 1, kMemoryTemperature);
-  set("energy_j", value_of(kEnergy), 1e-3, kEnergy);
+  set("energy_j", value_of(kEnergy), kJoulesOfEnergyUnit, kEnergy);
+}
+
+std::optional<double> Nvml::energy_j(const std::string& pci_address, std::string& why) const {
+  void* device = nullptr;
+  FieldValue energy{};
+  energy.field = kEnergy;
+  auto wrong = find(pci_address, device);
+  if (!wrong) {
+    wrong = call(kFields, device, 1, &energy);
+  }
+  if (!wrong && energy.status != kSuccess) {
+    wrong = std::string(kFields) + " does not tell field " + std::to_string(kEnergy);
+  }
+  if (wrong) {
+    why = pci_address + ": " + *wrong;
+    return std::nullopt;
+  }
+  return kJoulesOfEnergyUnit * number_of(energy);
 }
 
 void Nvml::read_memory_errors(void* device, DeviceReading& reading) const {

@@ -35,6 +35,11 @@ class Nvml {
   /// host, which cost less in /sys. Nothing is reset, and no value is read that reading resets.
   void read(const std::string& pci_address, DeviceReading& reading) const;
 
+  /// Joules that the device at a PCI address has taken since its driver was loaded; empty, with the
+  /// reason in `why`, if the library does not tell it.
+  [[nodiscard]] std::optional<double> energy_j(const std::string& pci_address,
+                                               std::string& why) const;
+
   /// Reads what does not change from run to run: the name, the NUMA domain and the cores near the
   /// device (where the system does not tell it), the link to the host, and the mode MIG.
   void read_form(const std::string& pci_address, Reading& reading) const;

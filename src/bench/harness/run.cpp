@@ -11,6 +11,7 @@
 #include <string>
 
 #include "harness/devices.hpp"
+#include "harness/energy.hpp"
 #include "harness/host.hpp"
 #include "harness/settings.hpp"
 #include "harness/simulation.hpp"
@@ -26,7 +27,7 @@ using nlohmann::json;
 constexpr double kSilentSeconds = 3;    // no progress lines in short runs
 constexpr double kProgressSeconds = 2;  // between two progress lines
 
-void add_common_options(CommandLine& line, CommonOptions& options) {
+void add_common_options(CommandLine& line, CommonOptions& options, bool energy) {
   auto& rules = options.rules;
   line.add({"--output", "file for the result document (JSON); - is standard output", "", false},
            options.output);
@@ -50,6 +51,13 @@ void add_common_options(CommandLine& line, CommonOptions& options) {
   line.add(
       {"--series-time", "seconds after which a series takes no more samples than --samples", "s"},
       rules.series_seconds, 0, 3600);
+  if (energy) {
+    line.add({"--energy-time",
+              "seconds for which each series is repeated after its samples, at least, while "
+              "counters of energy are read; 0: no energy",
+              "s"},
+             rules.energy_seconds, 0, 600);
+  }
   line.heading("Testing");
   line.add({"--inject-fault",
             "inject a fault, to see that it is detected: flip-bit:OFFSET:BIT (byte offset into the "
@@ -195,7 +203,33 @@ class StateKeeper {
   json before_;
 };
 
-Outcome measure(const Program& program, const CommonOptions& options, Document& document,
+/// Finds the counters of energy for the rules of a run; a note where there is none.
+void open_meter(SamplingRules& rules, Launch* launch, Run& run) {
+  if (rules.energy_seconds <= 0 || (launch != nullptr && launch->rank() != 0)) {
+    return;
+  }
+  if (kSimulated) {
+    run.note("energy is not measured: a simulated node has no counter of it");
+    return;
+  }
+  const auto pids = launch == nullptr ? std::vector<int>{getpid()} : launch->processes();
+  const auto scope = state_scope(run.document().content(), pids);
+  auto found = energy_counters({}, scope);
+  if (found.counters.empty()) {
+    run.note("energy is not measured: " +
+             (found.problems.empty() ? "no device has a counter of it" : found.problems.front()));
+    return;
+  }
+  for (const auto& problem : found.problems) {
+    run.note("a counter of energy is missing: " + problem);
+  }
+  const auto state = std::make_shared<NodeState>();
+  state->open(scope);
+  rules.meter = std::make_shared<EnergyMeter>(std::move(found.counters),
+                                              [state] { return state->under_load(); });
+}
+
+Outcome measure(const Program& program, CommonOptions& options, Document& document,
                 StateKeeper& state, bool speaks) {
   return outcome_of([&]() -> Outcome {
     require_node();
@@ -219,6 +253,7 @@ Outcome measure(const Program& program, const CommonOptions& options, Document& 
     for (const auto& note : environment_notes()) {
       run.note(note);
     }
+    open_meter(options.rules, program.launch, run);
     program.body(run);
     require_made();
     return {run.status(), run.sentence(), true};
@@ -230,7 +265,7 @@ int own_code(int code, bool speaks) { return speaks || kSimulated ? code : 0; }
 
 /// Measures and writes the document; returns the exit code. The process then has to end, except on
 /// a rank of a simulation, because the watchdog still refers to the objects in use.
-int run_to_the_end(const Program& program, const CommandLine& line, const CommonOptions& options,
+int run_to_the_end(const Program& program, const CommandLine& line, CommonOptions& options,
                    int argc, char** argv) {
   auto* launch = program.launch;
   const bool speaks = launch == nullptr || launch->rank() == 0;
@@ -406,7 +441,7 @@ int run_program(const Program& program, int argc, char** argv) {
   if (launch != nullptr) {
     launch->define_options(line);
   }
-  add_common_options(line, options);
+  add_common_options(line, options, program.energy);
   const bool speaks = launch == nullptr || launch->rank() == 0;
   if (const auto code = parse(program, line, options, argc, argv, speaks)) {
     if (launch != nullptr) {

@@ -78,6 +78,7 @@ struct Program {
   std::function<void(Run&)> body;
   std::function<void()> resolve{};  ///< what options mean together, once they are parsed
   SamplingRules rules{};            ///< defaults of the common options
+  bool energy = false;              ///< whether its series can be held for their energy
   /// Prints a finished document as tables.
   std::function<void(const nlohmann::json&, std::FILE*)> table = print_series;
   /// Of a program of several ranks, all of which run the body: only rank 0 writes the document and

@@ -3,11 +3,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "harness/energy.hpp"
 #include "harness/statistics.hpp"
 #include "harness/status.hpp"
 
 namespace fabricheck {
 namespace {
+
+/// Where a batch may be as long: then little is done between batches, as writing the destination.
+constexpr double kHeldBatchSeconds = 1;
 
 BatchTimes checked(const RunBatch& run, int batch) {
   auto times = run(batch);
@@ -78,6 +82,22 @@ std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const Sampl
     rates.push_back(1 / samples.back().together());
   } while (!end.has_enough(rates, clock() - start));
   return samples;
+}
+
+std::shared_ptr<const EnergyHold> hold(const RunBatch& run, const std::vector<BatchTimes>& samples,
+                                       int batch, const SamplingRules& rules) {
+  if (rules.meter == nullptr) {
+    return nullptr;
+  }
+  std::vector<double> seconds;
+  for (const auto& sample : samples) {
+    seconds.push_back(sample.together() / batch);
+  }
+  const double wanted = std::ceil(kHeldBatchSeconds / median(std::move(seconds)));
+  const int held = static_cast<int>(std::clamp(wanted, 1.0, double(rules.max_batch)));
+  return std::make_shared<const EnergyHold>(rules.meter->hold(rules.energy_seconds, [&] {
+    return EnergyMeter::Repeated{held, checked(run, held).together()};
+  }));
 }
 
 }  // namespace fabricheck

@@ -25,6 +25,9 @@ class NoiseAllowance {
   double more_ = 0;
 };
 
+class EnergyMeter;
+struct EnergyHold;
+
 /// The rules of sampling; defaults are those of docs/evidence/method.md.
 struct SamplingRules {
   int min_samples = 7;
@@ -35,6 +38,9 @@ struct SamplingRules {
   int max_batch = 4096;          ///< operations per sample
   double warm_up_seconds = 0.2;  ///< of the first series of a device set: clocks ramp up meanwhile
   double series_seconds = 5;     ///< no new sample after this, once min_samples are there
+  double energy_seconds = 0;     ///< how long a series is held for its energy, at least; 0: not
+  /// Of the run, where it has counters of energy: what copies the rules shares it.
+  std::shared_ptr<EnergyMeter> meter{};
   /// Of the run: what copies the rules shares it.
   std::shared_ptr<NoiseAllowance> noise = std::make_shared<NoiseAllowance>();
 };
@@ -92,5 +98,10 @@ class SeriesEnd {
 /// Samples of `batch` operations, until the rates of the set's time are enough.
 std::vector<BatchTimes> take_samples(const RunBatch& run, int batch, const SamplingRules& rules,
                                      const Clock& clock = host_seconds);
+
+/// Repeats the operation of a series that has its samples, in batches of up to a second, and
+/// measures the energy; null where the rules ask for none, or there is no counter.
+std::shared_ptr<const EnergyHold> hold(const RunBatch& run, const std::vector<BatchTimes>& samples,
+                                       int batch, const SamplingRules& rules);
 
 }  // namespace fabricheck

@@ -157,6 +157,7 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   const auto bounded = together.bounded(rules);
   const int batch = calibrate(run, bounded, warm_up);
   const auto samples = take_samples(run, batch, bounded);
+  auto energy = hold(run, samples, batch, bounded);
 
   // The comparison covers the last sample, in a destination poisoned just before it.
   std::vector<Series> parts;
@@ -167,7 +168,7 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
     series.verification = check_destination(one, words, faults);
     parts.push_back(std::move(series));
   }
-  auto result = with_samples(std::move(parts), samples);
+  auto result = with_samples(std::move(parts), samples, std::move(energy));
   for (auto& series : result) {
     if (by_host) {
       series.host_seconds.clear();  // they are the samples themselves

@@ -185,6 +185,7 @@ int main(int argc, char** argv) {
               "default: at least 256 MiB and twice the largest cache"},
              options.sizes);
   };
+  program.energy = true;
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);
 }

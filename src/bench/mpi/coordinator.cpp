@@ -157,12 +157,16 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
   const auto run = [&](int batch) { return times(job, batch); };
   int batch = 1;
   std::vector<BatchTimes> samples;
+  std::shared_ptr<const EnergyHold> energy;
   if (job.timed) {
     if (!kSimulated) {
       (void)run(1);  // connections and mappings are made by the first message
     }
     batch = calibrate(run, rules, warm_up_for(job, rules));
     samples = take_samples(run, batch, rules);
+    if (job.operation != MpiOperation::latency) {
+      energy = hold(run, samples, batch, rules);
+    }
   } else {
     samples = {run(1)};
   }
@@ -177,7 +181,8 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
 
   auto parts = describe_parts(job);
   for (auto& part : parts) {
-    part.batch = batch * worker_.messages_of(job);
+    part.messages = worker_.messages_of(job);
+    part.batch = batch * part.messages;
     part.p99_seconds = p99;
   }
   const auto members = job.members();
@@ -185,7 +190,7 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
     const auto of_member = verification_of(job, members[i], all[i]);
     add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, of_member);
   }
-  auto series = with_samples(std::move(parts), samples);
+  auto series = with_samples(std::move(parts), samples, std::move(energy));
   for (auto& one : series) {
     one.host_seconds.clear();  // the samples are by that clock
     if (one.role == role::sum) {

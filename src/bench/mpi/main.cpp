@@ -243,6 +243,7 @@ int main(int argc, char** argv) {
   program.rules.max_samples = 21;
   program.rules.series_seconds = 0.03;
   program.define_options = [&options](CommandLine& line) { options.define(line); };
+  program.energy = true;
   program.body = [&options, &group](Run& run) { measure(options, group, run); };
   program.launch = &group;
   return run_program(program, argc, argv);

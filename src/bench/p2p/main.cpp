@@ -205,6 +205,7 @@ int main(int argc, char** argv) {
       setenv("GPU_MAX_HW_QUEUES", std::to_string(queues).c_str(), 0);
     }
   };
+  program.energy = true;
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);
 }

@@ -214,6 +214,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
   }
   const int batch = calibrate(run, bounded, warm_up);
   const auto samples = take_samples(run, batch, bounded);
+  auto energy = hold(run, samples, batch, bounded);
 
   // What is compared is what the last sample left, in a destination poisoned just before it.
   std::vector<Series> parts;
@@ -240,7 +241,7 @@ std::vector<Series> Peers::measure(const Job& job, const SamplingRules& rules,
         compare(owner.stream(), destination, words, {1, seed_of(seed_device), 0, 0});
     parts.push_back(std::move(series));
   }
-  auto result = with_samples(std::move(parts), samples);
+  auto result = with_samples(std::move(parts), samples, std::move(energy));
   if (by_host) {
     result.front().host_seconds.clear();  // they are the samples themselves
   }

@@ -208,6 +208,7 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
   const auto bounded = together.bounded(rules);
   const int batch = calibrate(run, bounded, warm_up);
   const auto samples = take_samples(run, batch, bounded);
+  auto energy = hold(run, samples, batch, bounded);
 
   // What is compared is what the last sample left, in a destination poisoned just before it.
   std::vector<Series> parts;
@@ -232,7 +233,7 @@ std::vector<Series> DeviceSet::measure(const StreamCase& measured, const Samplin
     }
     parts.push_back(std::move(series));
   }
-  return with_samples(std::move(parts), samples);
+  return with_samples(std::move(parts), samples, std::move(energy));
 }
 
 }  // namespace fabricheck::stream

@@ -135,6 +135,7 @@ int main(int argc, char** argv) {
              options.stores, {"auto", stores::plain, stores::streaming});
     options.variants.add_to(line);
   };
+  program.energy = true;
   program.body = [&options](Run& run) { measure(options, run); };
   return run_program(program, argc, argv);
 }

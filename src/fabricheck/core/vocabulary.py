@@ -311,6 +311,9 @@ Concern = Literal["launches", "engines", "peer-engines", "devices"]
 #: Why a device runs below its clock.
 Throttle = Literal["power", "thermal", "hardware", "other"]
 
+#: Whose energy a counter counts.
+EnergyCounter = Literal["device", "package", "accelerator", "node"]
+
 #: What a driver counts of the links of a device.
 LinkError = Literal[
     "xgmi-corrected",

@@ -22,6 +22,7 @@ from fabricheck.core.vocabulary import (
     Datatype,
     Direction,
     Distance,
+    EnergyCounter,
     Engine,
     Experiment,
     LinkError,
@@ -252,6 +253,61 @@ class Verification(TypedDict):
     by: NotRequired[ComparedBy]
 
 
+class DeviceUnderLoad(TypedDict):
+    """A device while it works; null where no source tells the value."""
+
+    index: Annotated[NonNegativeInt, "as in devices"]
+    clock_mhz: NonNegativeFloat | None
+    temperature_c: float | None
+    memory_temperature_c: float | None
+    power_w: NonNegativeFloat | None
+    throttle: list[Throttle] | None
+
+
+class CountedEnergy(TypedDict):
+    """What one counter of energy counted while an operation was repeated."""
+
+    kind: EnergyCounter
+    name: Annotated[Word, "its PCI address; of an accelerator or the node as the system calls it"]
+    devices: Annotated[
+        list[NonNegativeInt],
+        "whose energy it counts, as in devices; empty where the system does not tell it",
+    ]
+    works: Annotated[
+        bool | None, "whether one of them takes part in the operation; null where that is not known"
+    ]
+    source: Text
+    watts: Annotated[
+        list[float],
+        "power during the load, in consecutive parts of at least ten steps each; empty with `why`",
+    ]
+    idle_before_w: Annotated[float | None, "power in the quiet time before; null if not seen"]
+    idle_after_w: Annotated[float | None, "the same after it"]
+    step_s: Annotated[
+        NonNegativeFloat | None, "median time between two changes; null if it did not change"
+    ]
+    delay_s: Annotated[
+        float | None,
+        "how much later than the load it rises; null where the load is not seen in it",
+    ]
+    why: Annotated[str | None, "why it has no watts; null where it has"]
+
+
+class SeriesEnergy(TypedDict):
+    """Energy while the operation of a series was repeated, after its samples."""
+
+    started: Annotated[Text, "when the load began"]
+    seconds: Annotated[PositiveFloat, "of the load, which is between two quiet times"]
+    bytes: Annotated[PositiveFloat, "moved in these seconds, counted as bytes_moved"]
+    busy: Annotated[
+        NonNegativeFloat, "part of the seconds in which the operation ran, by the clock of samples"
+    ]
+    counters: list[CountedEnergy]
+    idle: Annotated[list[DeviceUnderLoad], "the devices in the quiet time before the load"]
+    loaded: Annotated[list[DeviceUnderLoad], "the devices in the middle of the load"]
+    after: Annotated[list[DeviceUnderLoad], "the devices in the quiet time after it"]
+
+
 class Series(TypedDict):
     """One operation at one size in one place, with every sample."""
 
@@ -367,6 +423,13 @@ class Series(TypedDict):
     ]
     noisy: Annotated[bool, "true when relative_half_width is above the noise limit of the run"]
     verification: Verification
+    energy: NotRequired[
+        Annotated[
+            SeriesEnergy,
+            "of a single transfer or of the sum of several; absent where it was not asked for or "
+            "no counter can be read",
+        ]
+    ]
 
 
 class NodeOverlay(TypedDict):
@@ -929,17 +992,6 @@ class Difference(TypedDict):
         "whether a device, a link or a NIC is gone that the node model states (published or "
         "measured), that PCI shows, or that an earlier session of the host had",
     ]
-
-
-class DeviceUnderLoad(TypedDict):
-    """A device while it works; null where no source tells the value."""
-
-    index: Annotated[NonNegativeInt, "as in devices"]
-    clock_mhz: NonNegativeFloat | None
-    temperature_c: float | None
-    memory_temperature_c: float | None
-    power_w: NonNegativeFloat | None
-    throttle: list[Throttle] | None
 
 
 class ReadingUnderLoad(TypedDict):
