@@ -1,13 +1,19 @@
 """Run the tests that can see what differs from main, the likeliest first: `make check`.
 
-`ci/choosing.py` says which they are. They end when their time is over.
+`ci/choosing.py` says which they are. One process runs the quick ones, another one the slow ones, so
+that neither takes the time of the other. Both end when their time is over.
 """
 
 from __future__ import annotations
 
+import io
 import subprocess
 import sys
 import time
+from concurrent.futures import ProcessPoolExecutor
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +27,26 @@ ROOT = Path(__file__).resolve().parents[1]
 LIMIT_S = 38
 
 #: Test functions that are chosen at most: more do not have their turn.
-MOST = 300
+QUICK, SLOW = 400, 60
 
 #: So many of the likeliest run file by file, so that fixtures serve several; then the next.
-TOGETHER = 30
+TOGETHER, SLOW_TOGETHER = 30, 6
+
+#: So many files are named that were not reached.
+NAMED = 10
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a process of tests.
+
+    reached: the tests that had their turn, without their parameters. over: whether time was over.
+    """
+
+    code: int
+    reached: set[str]
+    over: bool
+    printed: str
 
 
 def git(*arguments: str) -> str:
@@ -52,13 +74,18 @@ def text_of(path: Path) -> str:
     return path.read_bytes().decode(errors="replace") if path.is_file() else ""
 
 
-def in_turn(tests: list[str]) -> list[str]:
+def file_of(test: str) -> str:
+    """Return the file of a test."""
+    return test.partition("::")[0]
+
+
+def in_turn(tests: list[str], together: int) -> list[str]:
     """Return tests in the order in which they run."""
     ordered = []
-    for first in range(0, len(tests), TOGETHER):
-        together = tests[first : first + TOGETHER]
-        files = [test.partition("::")[0] for test in together]
-        ordered += sorted(together, key=lambda test: files.index(test.partition("::")[0]))
+    for first in range(0, len(tests), together):
+        part = tests[first : first + together]
+        files = [file_of(test) for test in part]
+        ordered += sorted(part, key=lambda test: files.index(file_of(test)))
     return ordered
 
 
@@ -83,19 +110,56 @@ class Deadline:
             pytest.exit(f"{LIMIT_S} s are over", returncode=int(self.failed))
 
 
-def main() -> int:
-    """Return pytest's exit code; 0 without a test to run."""
-    deadline = Deadline(time.monotonic() + LIMIT_S)
-    differ = changes()
-    tests = chosen(ROOT, differ, MOST)
-    print(f"check: {len(tests)} tests are the likeliest to see the {len(differ)} files that differ")
+def run(tests: list[str], ends: float) -> Outcome:
+    """Run tests in this process until their time is over.
+
+    :param ends: the time of the monotonic clock, in s.
+    """
+    deadline = Deadline(ends)
     if not tests:
-        return 0
-    options = ["-q", "-n2", "--maxschedchunk=1", "-m", "not full"]
-    code = pytest.main([*options, *in_turn(tests)], plugins=[deadline])
-    if deadline.over:
-        print(f"check: {len(deadline.tests)} of them had their turn; make test runs all")
-    return 0 if code == pytest.ExitCode.NO_TESTS_COLLECTED else int(code)
+        return Outcome(0, set(), False, "")
+    with redirect_stdout(io.StringIO()) as printed:
+        code = pytest.main(["-q", "-m", "not full", *tests], plugins=[deadline])
+    passed = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return Outcome(
+        0 if passed else int(code), deadline.tests, deadline.over, printed.getvalue().strip()
+    )
+
+
+def not_reached(tests: list[str], reached: set[str]) -> list[str]:
+    """Return the files of chosen tests of which none had its turn, the likeliest first."""
+    files = {file_of(test) for test in reached}
+    return [file for file in dict.fromkeys(map(file_of, tests)) if file not in files]
+
+
+def main() -> int:
+    """Return 1, or pytest's exit code, where a test fails or cannot run."""
+    ends = time.monotonic() + LIMIT_S
+    differ = changes()
+    tests = chosen(ROOT, differ, QUICK, SLOW)
+    print(
+        f"check: {len(tests.quick)} quick tests and {len(tests.slow)} slow ones are the likeliest "
+        f"to see the {len(differ)} files that differ; {LIMIT_S} s for both at once"
+    )
+    if tests.recording:
+        names = [test.partition("[")[2].rstrip("]") for test in tests.recording]
+        print(f"check: recorded texts have a phrase that is gone: {', '.join(names)}")
+    sys.stdout.flush()
+    lists = [in_turn(tests.quick, TOGETHER), in_turn(tests.slow, SLOW_TOGETHER)]
+    with ProcessPoolExecutor(len(lists)) as processes:
+        outcomes = [*processes.map(partial(run, ends=ends), lists)]
+    for word, ordered, outcome in zip(("quick", "slow"), lists, outcomes, strict=True):
+        if not ordered:
+            continue
+        print(outcome.printed)
+        print(f"check: {len(outcome.reached)} of {len(ordered)} {word} tests had their turn")
+        left = not_reached(ordered, outcome.reached)
+        more = f" and {len(left) - NAMED} files more" if len(left) > NAMED else ""
+        if left:
+            print(f"check: not reached, likeliest first: {', '.join(left[:NAMED])}{more}")
+    if any(outcome.over for outcome in outcomes):
+        print("check: passing here says nothing of what was not reached; make test runs all")
+    return max(outcome.code for outcome in outcomes)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,7 @@ import ast
 import difflib
 import math
 import re
+import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
@@ -27,11 +28,28 @@ from pathlib import Path
 
 #: What a word of a change counts: gone from a line, as a test may quote it; in a changed line, in
 #: the name of what holds it, in the body of that function, and in the path.
-GONE, CHANGED, NAME, BODY, PATH = 7.0, 3.0, 4.0, 1.0, 2.0
+GONE, CHANGED, NAME, BODY, PATH = 7.0, 3.0, 6.0, 1.0, 2.0
 
-#: What a word of a test counts: in its name, in its text, in what it uses, in what its file is
-#: about.
-IN_NAME, IN_TEXT, IN_USED, IN_ABOUT = 3.0, 1.0, 0.5, 0.5
+#: What the name of a function counts that uses what changed in its file.
+USER = 4.0
+
+#: What three words of a text count that a changed function states, for a test that quotes them, and
+#: how many tests may: what more of them have is a way of speaking.
+QUOTED, FEW = 10.0, 20
+
+#: What it counts that a test names a page or its folder: the words of prose are those of any test.
+READS_PAGE = 100.0
+
+#: What puts a test before all that only have words of a change.
+FIRST = 1e6
+
+#: How much more the words count of a test that imports the changed module itself, or names the file
+#: or its folder, where few do.
+NEAR = 0.15
+
+#: What a word of a test counts: in its name, in its text, in what it uses of its file or of its
+#: fixtures, in what it uses of other files, in what its file is about.
+IN_NAME, IN_TEXT, IN_USED, IN_HELPER, IN_ABOUT = 3.0, 1.0, 0.5, 0.05, 0.5
 
 #: How little a word gains by being there more often, and a long text loses.
 SATURATION, LENGTH = 1.5, 0.3
@@ -63,11 +81,12 @@ class Change:
     after: str
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Test:
     """A test function, or one of the recorded texts that a function compares.
 
-    imports: the modules that its file and its fixtures import.
+    imports: the modules that its file and its fixtures import. row: the words of all that it says
+    and uses, or of the recorded text, as ``in_row``.
     """
 
     id: str
@@ -76,6 +95,8 @@ class Test:
     slow: bool
     words: Weights
     imports: set[str]
+    row: str
+    recorded: bool = False
 
 
 @cache
@@ -85,6 +106,27 @@ def stem(word: str) -> str:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
             return word.removesuffix(ending)
     return word
+
+
+def in_row(text: str) -> str:
+    """Return the words of a text in a row, each between spaces."""
+    return f" {' '.join(_WORD.findall(text)).lower()} "
+
+
+def in_threes(text: str) -> set[str]:
+    """Return each three neighbours among the words of a text, as ``in_row``."""
+    row = _WORD.findall(text.lower())
+    return {f" {' '.join(row[at : at + 3])} " for at in range(len(row) - 2)}
+
+
+def literals(text: str) -> set[str]:
+    """Return the texts that a piece of Python states, each up to what is formatted into it."""
+    try:
+        tree = ast.parse(textwrap.dedent(text))
+    except SyntaxError:
+        return set()
+    values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
+    return {value for value in values if isinstance(value, str)}
 
 
 @cache
@@ -202,6 +244,10 @@ class Tree:
         self.conftests = {
             file.path.parent: file for file in tests if file.path.name == "conftest.py"
         }
+        # A test file imports another one by its name, or by its folder's and its own.
+        helpers = [file for file in tests if file.path.name != "conftest.py"]
+        self.helpers = {file.module: file for file in helpers}
+        self.helpers |= {self._of_source(root / "tests", one.path).module: one for one in helpers}
         self.tests: list[Test] = []
         for file in tests:
             for name, node in file.tests():
@@ -223,8 +269,11 @@ class Tree:
         text, slow = file.text_of(node), "slow" in file.marks(node)
         weights: Weights = {}
         imports = {*file.imports}
+        texts = [text]
         for holder, used in self._used(file, node):
-            add(weights, holder.text_of(used), IN_USED)
+            helps = holder is not file and holder.path.name != "conftest.py"
+            add(weights, holder.text_of(used), IN_HELPER if helps else IN_USED)
+            texts.append(holder.text_of(used))
             if holder is not file:
                 imports |= imported(holder.text_of(used))
         add(weights, text, IN_TEXT)
@@ -233,12 +282,13 @@ class Tree:
         add(weights, about, IN_ABOUT)
         recorded = self._recorded(file, node)
         if not recorded:
-            yield Test(f"{path}::{name}", path, text, slow, weights, imports)
+            row = in_row("\n".join(texts))
+            yield Test(f"{path}::{name}", path, text, slow, weights, imports, row)
         for expected in recorded:
-            counted = words(expected.read_text(encoding="utf-8"))
-            phrases = {word: float(number) for word, number in counted.items() if " " in word}
-            test = f"{path}::{name}[{expected.stem}]"
-            yield Test(test, str(expected.relative_to(self.root)), "", slow, phrases, imports)
+            content = expected.read_text(encoding="utf-8")
+            pairs = {word: float(times) for word, times in words(content).items() if " " in word}
+            test, path_of = f"{path}::{name}[{expected.stem}]", expected.relative_to(self.root)
+            yield Test(test, str(path_of), "", slow, pairs, imports, in_row(content), recorded=True)
 
     def _recorded(self, file: File, node: Function) -> list[Path]:
         """Return the texts of the snapshots that a test compares."""
@@ -251,8 +301,9 @@ class Tree:
         return [text for text in texts if (repr(text.stem) in of_dry_runs) == slow]
 
     def _used(self, file: File, node: Function) -> Iterator[tuple[File, ast.stmt]]:
-        """Yield what a test uses of its file, and of the fixtures of its folders."""
+        """Yield what a test uses of its file, the fixtures of its folders, and other test files."""
         holders = [file, *(self.conftests[at] for at in file.path.parents if at in self.conftests)]
+        holders += [self.helpers[name] for name in sorted(file.imports) if name in self.helpers]
         seen = {node.name}
         todo = [file.text_of(node)]
         for text in todo:
@@ -297,26 +348,88 @@ class Tree:
                     todo.append(importer)
         return steps
 
+    def _users(self, change: Change) -> set[str]:
+        """Return the names in the changed file that use what changed, also through others."""
+        if change.path not in self.files:
+            return set()
+        file = self.files[change.path]
+        uses = {name: {*_NAME.findall(file.text_of(node))} for name, node in file.defined.items()}
+        spans = [new for _, new in _spans(change)]
+        holders = around(change.path, change.after, spans)
+        todo = " ".join(names for names, _ in holders).split()
+        changed = {*todo}
+        users: set[str] = set()
+        for used in todo:
+            new = {name for name, inside in uses.items() if used in inside} - users - changed
+            users |= new
+            todo += sorted(new)
+        return users
+
+    def _quoting(self, change: Change) -> dict[int, float]:
+        """Return what it counts of a test, by its number, that it quotes a changed function."""
+        quoting: dict[int, float] = {}
+        for three in threes_of(change):
+            having = [number for number, test in enumerate(self.tests) if three in test.row]
+            if len(having) <= FEW:
+                counts = QUOTED * self._rarity(len(having))
+                quoting |= {number: max(counts, quoting.get(number, 0)) for number in having}
+        return quoting
+
+    def recording(self, change: Change) -> list[Test]:
+        """Return the recorded texts that have a phrase which the change takes away."""
+        phrases = gone_phrases(change)
+        recorded = [test for test in self.tests if test.recorded]
+        return [test for test in recorded if any(phrase in test.row for phrase in phrases)]
+
+    def _rarity(self, having: int) -> float:
+        """Return what a word counts that so many tests have."""
+        return math.log(1 + len(self.tests) / (having + 0.5))
+
+    def _ways(self, change: Change, numbers: Iterable[int]) -> dict[int, int]:
+        """Return the steps from each of some tests to the changed file, as an index of STEPS."""
+        steps = self.steps(change.path)
+        ways = {}
+        for number in numbers:
+            test = self.tests[number]
+            names = {*test.imports}
+            if test.path in self.files:
+                names.add(self.files[test.path].module)
+            known = [steps[name] for name in names if name in steps]
+            ways[number] = min([*known, len(STEPS) - 2]) if known else len(STEPS) - 1
+        return ways
+
     def ranked(self, change: Change) -> list[Test]:
         """Return the tests that have words of a change, those first that are likeliest to see it.
 
-        A test that is changed itself comes before all others.
+        A test that is changed itself comes before all others, then the recorded texts that have a
+        phrase which is gone.
         """
+        weights = words_of(change)
+        for name in self._users(change):
+            word = name.strip("_").lower()
+            weights[word] = max(USER, weights.get(word, 0))
         scores: dict[int, float] = defaultdict(float)
-        for word, weight in words_of(change).items():
+        for word, weight in weights.items():
             having = self.having.get(word, [])
-            rarity = math.log(1 + len(self.tests) / (len(having) + 0.5))
             for number, share in having:
-                scores[number] += weight * rarity * share
-        steps = self.steps(change.path)
+                scores[number] += weight * self._rarity(len(having)) * share
+        quoting = self._quoting(change)
+        ways = self._ways(change, {*scores, *quoting})
+        of_way = Counter(ways.values())
+        recording = {test.id for test in self.recording(change)}
         changed = [line for line in _changed(change) if line.strip()]
-        for number in scores:
+        for number, way in ways.items():
             test = self.tests[number]
-            module = self.files[test.path].module if test.path in self.files else ""
-            ways = [steps[name] for name in (*test.imports, module) if name in steps]
-            scores[number] *= STEPS[min([*ways, len(STEPS) - (1 if not ways else 2)])]
+            scores[number] *= STEPS[way]
+            if way <= 1:
+                scores[number] *= 1 + NEAR * self._rarity(of_way[0] + way * of_way[1])
+                if change.path.endswith(".md"):
+                    scores[number] += READS_PAGE
             if test.slow:
                 scores[number] *= SLOW
+            scores[number] += quoting.get(number, 0)
+            if test.id in recording:
+                scores[number] += FIRST
             if test.path == change.path and any(line in test.text for line in changed):
                 scores[number] = math.inf
         return [self.tests[number] for number in sorted(scores, key=lambda one: -scores[one])]
@@ -360,6 +473,34 @@ def words_of(change: Change) -> Weights:
     return weights
 
 
+def threes_of(change: Change) -> set[str]:
+    """Return each three neighbours in the texts that the changed functions state."""
+    if not change.path.endswith(".py"):
+        return set()
+    threes = set()
+    for which, text in enumerate((change.before, change.after)):
+        spans = [both[which] for both in _spans(change)]
+        for _, body in around(change.path, text, spans):
+            for literal in literals(body):
+                threes |= in_threes(literal)
+    return threes
+
+
+def gone_phrases(change: Change) -> set[str]:
+    """Return the phrases of two words and more that a change takes away, as ``in_row``.
+
+    Of Python these are whole texts, each up to what is formatted into it; of others three words.
+    """
+    if change.path.endswith(".py"):
+        texts = literals(change.before) - literals(change.after)
+        return {in_row(text) for text in texts if len(_WORD.findall(text)) > 1}
+    before, after = change.before.splitlines(), change.after.splitlines()
+    spans = _spans(change)
+    left = "\n".join(line for old, _ in spans for line in before[old])
+    come = "\n".join(line for _, new in spans for line in after[new])
+    return in_threes(left) - in_threes(come)
+
+
 def around(path: str, text: str, spans: Sequence[slice]) -> Iterator[tuple[str, str]]:
     """Yield the names of what holds the changed lines, each with its text where it is a function.
 
@@ -400,14 +541,33 @@ def _headings(lines: Sequence[str], number: int) -> Iterator[str]:
             yield line.partition(":")[0]
 
 
-def chosen(root: Path, changes: Iterable[Change], most: int) -> list[str]:
-    """Return the ids of the tests that can see some changes, of each file in turn the likeliest.
+@dataclass(frozen=True)
+class Chosen:
+    """The ids of tests, those first that are likeliest to see some changes.
 
-    :param most: so many.
+    recording: those of the recorded texts that have a phrase which is gone.
+    """
+
+    quick: list[str]
+    slow: list[str]
+    recording: list[str]
+
+
+def chosen(root: Path, changes: Iterable[Change], quick: int, slow: int) -> Chosen:
+    """Return the tests that can see some changes, of each file in turn the likeliest.
+
+    :param quick: so many quick ones.
+    :param slow: so many slow ones.
     """
     tree = Tree(root)
+    changes = list(changes)
     ranked = [tree.ranked(change) for change in changes]
     longest = max(map(len, ranked), default=0)
     at_place = [tests[place : place + 1] for place in range(longest) for tests in ranked]
-    ids = dict.fromkeys(test.id for tests in at_place for test in tests)
-    return [*ids][:most]
+    tests = dict.fromkeys(test for tests in at_place for test in tests)
+    recording = {test.id: None for change in changes for test in tree.recording(change)}
+    return Chosen(
+        [test.id for test in tests if not test.slow][:quick],
+        [test.id for test in tests if test.slow][:slow],
+        [*recording],
+    )

@@ -1,6 +1,8 @@
 """`make check` runs the tests that are likeliest to see what differs from main."""
 
-import importlib.util
+import importlib
+import os
+import subprocess
 import sys
 from pathlib import Path
 
@@ -11,12 +13,9 @@ ROOT = Path(__file__).resolve().parents[2]
 
 @pytest.fixture(scope="module")
 def check():
-    sys.path.insert(0, str(ROOT / "ci"))
-    spec = importlib.util.spec_from_file_location("check", ROOT / "ci" / "check.py")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    sys.path.remove(str(ROOT / "ci"))
-    return module
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "ci")
+        yield importlib.import_module("check")
 
 
 @pytest.fixture
@@ -30,7 +29,8 @@ def chosen(check, tmp_path):
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text)
         (tmp_path / "src").mkdir(exist_ok=True)
-        return check.chosen(tmp_path, [check.Change(path, before, after)], 99)
+        tests = check.chosen(tmp_path, [check.Change(path, before, after)], 99, 99)
+        return [*tests.quick, *tests.slow]
 
     return of
 
@@ -145,11 +145,86 @@ def test_each_changed_file_has_its_turn(check, tmp_path):
         tests = (f"def test_{number}():\n    '{words}'\n\n" for number in range(3))
         file.write_text("".join(tests))
     changes = [check.Change(f"{name}.txt", "", f"word_{name}_1") for name in ("a", "b")]
-    assert [one[11] for one in check.chosen(tmp_path, changes, 4)] == ["a", "b", "a", "b"]
+    tests = check.chosen(tmp_path, changes, 4, 0)
+    assert [one[11] for one in tests.quick] == ["a", "b", "a", "b"]
 
 
 def test_tests_of_a_file_run_one_after_the_other_but_none_much_later(check):
-    tests = [f"{'ab'[number % 2]}.py::{number}" for number in range(2 * check.TOGETHER)]
-    ordered = check.in_turn(tests)
-    assert ordered[0].startswith("a.py") and ordered[check.TOGETHER].startswith("a.py")
-    assert sorted(ordered[: check.TOGETHER]) == sorted(tests[: check.TOGETHER])
+    tests = [f"{'ab'[number % 2]}.py::{number}" for number in range(20)]
+    ordered = check.in_turn(tests, 10)
+    assert ordered[0].startswith("a.py") and ordered[10].startswith("a.py")
+    assert sorted(ordered[:10]) == sorted(tests[:10])
+
+
+def test_a_test_that_quotes_a_text_of_the_changed_function_comes_before_others(chosen):
+    source = (
+        "def require(left):\n    if not left:\n        raise Error('all of them were skipped')\n"
+    )
+    found = chosen(
+        "src/fabricheck/guard.py",
+        source,
+        source.replace("not left", "left is None"),
+        src__fabricheck__guard_DOT_py=source,
+        tests__test_a_DOT_py="def test_left():\n    assert require(left, require) == left\n",
+        tests__test_b_DOT_py="def test_session():\n    assert 'all of them were skipped' in out\n",
+    )
+    assert found[0] == "tests/test_b.py::test_session"
+
+
+def test_what_uses_the_changed_function_leads_to_it(chosen):
+    """Also where the test calls a helper of another file."""
+    source = (
+        "def _slack(before):\n    return before - 1\n\ndef propose(entry):\n    _slack(entry)\n"
+    )
+    found = chosen(
+        "src/fabricheck/changes.py",
+        source,
+        source.replace("- 1", "- 2"),
+        src__fabricheck__changes_DOT_py=source.replace("- 1", "- 2"),
+        tests__helper_DOT_py="def write(folder):\n    propose(folder)\n",
+        tests__test_a_DOT_py="def test_x():\n    rewrite(folder)\n",
+        tests__test_b_DOT_py="from helper import write\n\ndef test_x():\n    write(folder)\n",
+    )
+    assert found[0] == "tests/test_b.py::test_x"
+
+
+def test_a_phrase_that_is_gone_names_the_recorded_texts_that_have_it(check, tmp_path):
+    """Before the tests that only have words of it, though many snapshots may."""
+    folder = tmp_path / "tests" / "snapshots"
+    (folder / "expected").mkdir(parents=True)
+    (tmp_path / "src").mkdir()
+    (folder / "test_snapshots.py").write_text(
+        "OF_DRY_RUNS = ()\n\n@mark([one for one in ALL if one not in OF_DRY_RUNS])\n"
+        "def test_all(name):\n    pass\n"
+    )
+    (folder / "expected" / "job.txt").write_text("Verdict\n on 3 nodes")
+    (folder / "expected" / "help.txt").write_text("Verdicts on nodes")
+    (tmp_path / "tests" / "test_a.py").write_text("def test_a():\n    'verdict on', Verdict\n")
+    text = "heading = f'Verdict on {nodes}'\n"
+    change = check.Change("src/a.py", text, text.replace(" on", " for"))
+    tests = check.chosen(tmp_path, [change], 9, 9)
+    job = "tests/snapshots/test_snapshots.py::test_all[job]"
+    assert (tests.recording, tests.quick[0]) == ([job], job)
+
+
+def test_files_that_were_not_reached_are_named_the_likeliest_first(check):
+    tests = ["b.py::one", "a.py::one", "c.py::one", "b.py::two"]
+    assert check.not_reached(tests, {"a.py::one"}) == ["b.py", "c.py"]
+
+
+def test_tests_end_with_their_time_and_a_failure_counts(check, tmp_path):
+    file = tmp_path / "test_a.py"
+    file.write_text("def test_a():\n    assert 1 == 2\n\ndef test_b():\n    pass\n")
+    tests = [f"{file}::test_a", f"{file}::test_b"]
+    command = (
+        f"import check; done = check.run({tests}, 0.0); print(done.code, done.over, done.reached)"
+    )
+    environment = os.environ | {"PYTHONPATH": str(ROOT / "ci")}
+    done = subprocess.run(
+        [sys.executable, "-c", command],
+        cwd=tmp_path,
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.startswith("1 True ") and "test_b" not in done.stdout

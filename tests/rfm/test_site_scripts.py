@@ -727,6 +727,11 @@ def test_the_site_of_the_page_is_one(suite):
     assert found.command.startswith("srun --nodes=1 --ntasks=8 --cpus-per-task=7 --gpus-per-task=1")
 
 
+def test_the_ranks_scan_messages_from_4_bytes_on(script):
+    """A curve from larger messages on has no latency."""
+    assert re.search(r" --sizes 4:\d+ ", script("lumi:gpu", "pingpong_scan").command)
+
+
 @pytest.mark.parametrize(
     ("partition", "most"), [("lumi:gpu", 32 << 30), ("leonardo:booster", 32 << 30)]
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+import runpy
 
 import pytest
 
@@ -68,6 +69,20 @@ def test_modules_have_the_versions_of_the_spack_environment(site, environment, m
     assert list(described["hip"]) == list(described["rccl"]) == [modules["rocm"]]
     (compiler,) = described["gcc"]
     assert compiler.startswith(modules["gcc-native"])
+
+
+def test_no_shipped_partition_without_jobs_measures_twice_at_once(monkeypatch):
+    """Where no scheduler gives a job its node alone, `max_jobs` does."""
+    monkeypatch.setenv("FABRICHECK_NODE", "mi300x")
+    without_jobs = {}
+    for file in sorted((checkout.ROOT / "config" / "sites").glob("*.py")):
+        for system in runpy.run_path(str(file))["site_configuration"]["systems"]:
+            for partition in system["partitions"]:
+                if partition["scheduler"] == "local":
+                    name = f"{system['name']}:{partition['name']}"
+                    without_jobs[name] = partition.get("max_jobs")
+    assert {"local:host", "h200:x8"} <= without_jobs.keys()
+    assert {*without_jobs.values()} == {1}
 
 
 def test_software_that_a_site_has_not_is_refused(monkeypatch):
