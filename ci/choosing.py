@@ -37,8 +37,9 @@ USER = 4.0
 #: how many tests may: what more of them have is a way of speaking.
 QUOTED, FEW = 10.0, 20
 
-#: What it counts that a test names a page or its folder: the words of prose are those of any test.
-READS_PAGE = 100.0
+#: What it counts that a test names the folder of a page, as the words of prose are those of any
+#: test, or the folder of a new file, of which no test has words.
+READS = 100.0
 
 #: What puts a test before all that only have words of a change.
 FIRST = 1e6
@@ -57,9 +58,6 @@ SATURATION, LENGTH = 1.5, 0.3
 #: What the words of a test count by the steps between it and the file; the last is of those without
 #: a way, which may start the file as a program.
 STEPS = (2.0, 1.6, 1.3, 1.1, 0.6)
-
-#: What the words of a slow test count, which takes the time of several others.
-SLOW = 0.7
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+(?:\.\d+)?")
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
@@ -85,8 +83,8 @@ class Change:
 class Test:
     """A test function, or one of the recorded texts that a function compares.
 
-    imports: the modules that its file and its fixtures import. row: the words of all that it says
-    and uses, or of the recorded text, as ``in_row``.
+    imports: the modules that its file and its fixtures import. uses: the text of all that it says
+    and uses, or the recorded text.
     """
 
     id: str
@@ -95,8 +93,13 @@ class Test:
     slow: bool
     words: Weights
     imports: set[str]
-    row: str
+    uses: str
     recorded: bool = False
+
+    @cached_property
+    def row(self) -> str:
+        """The words of what it uses, as ``in_row``."""
+        return in_row(self.uses)
 
 
 @cache
@@ -108,14 +111,24 @@ def stem(word: str) -> str:
     return word
 
 
+def _naming(folder: str) -> tuple[str, ...]:
+    """Return the ways in which a text names a folder."""
+    return f'"{folder}"', f"{folder}/", f'/{folder}"'
+
+
 def in_row(text: str) -> str:
     """Return the words of a text in a row, each between spaces."""
-    return f" {' '.join(_WORD.findall(text)).lower()} "
+    return f" {' '.join(_row(text))} "
+
+
+def _row(text: str) -> list[str]:
+    words_of_text = [word.strip("_") for word in _WORD.findall(text.lower())]
+    return [word for word in words_of_text if word]
 
 
 def in_threes(text: str) -> set[str]:
     """Return each three neighbours among the words of a text, as ``in_row``."""
-    row = _WORD.findall(text.lower())
+    row = _row(text)
     return {f" {' '.join(row[at : at + 3])} " for at in range(len(row) - 2)}
 
 
@@ -143,6 +156,11 @@ def words(text: str) -> Counter[str]:
             counted[f"{before} {word}"] += 1
         before = word
     return counted
+
+
+@cache
+def _names(text: str) -> frozenset[str]:
+    return frozenset(_NAME.findall(text))
 
 
 def add(weights: Weights, text: str, weight: float) -> None:
@@ -282,13 +300,13 @@ class Tree:
         add(weights, about, IN_ABOUT)
         recorded = self._recorded(file, node)
         if not recorded:
-            row = in_row("\n".join(texts))
-            yield Test(f"{path}::{name}", path, text, slow, weights, imports, row)
+            uses = "\n".join(texts)
+            yield Test(f"{path}::{name}", path, text, slow, weights, imports, uses)
         for expected in recorded:
             content = expected.read_text(encoding="utf-8")
             pairs = {word: float(times) for word, times in words(content).items() if " " in word}
             test, path_of = f"{path}::{name}[{expected.stem}]", expected.relative_to(self.root)
-            yield Test(test, str(path_of), "", slow, pairs, imports, in_row(content), recorded=True)
+            yield Test(test, str(path_of), "", slow, pairs, imports, content, recorded=True)
 
     def _recorded(self, file: File, node: Function) -> list[Path]:
         """Return the texts of the snapshots that a test compares."""
@@ -307,7 +325,7 @@ class Tree:
         seen = {node.name}
         todo = [file.text_of(node)]
         for text in todo:
-            for name in sorted({*_NAME.findall(text)} - seen):
+            for name in sorted(_names(text) - seen):
                 seen.add(name)
                 for holder in holders:
                     if name in holder.defined:
@@ -333,13 +351,15 @@ class Tree:
             steps[self.files[path].module] = 0
         else:
             *folders, name = Path(path).parts
-            folders = [folder for folder in folders if folder != Path(path).stem]
-            patterns = [pattern for folder in folders for pattern in (f'"{folder}"', f"{folder}/")]
+            inner = [folder for folder in folders if folder != Path(path).stem][::-1]
             for file in self.files.values():
                 if name in file.text:
                     steps[file.module] = 0
-                elif any(pattern in file.text for pattern in patterns):
-                    steps[file.module] = 1
+                    continue
+                for way, folder in enumerate(inner, 1):
+                    if any(pattern in file.text for pattern in _naming(folder)):
+                        steps[file.module] = way
+                        break
         todo = sorted(steps, key=steps.__getitem__)
         for module in todo:
             for importer in self.importers[module]:
@@ -369,11 +389,17 @@ class Tree:
         """Return what it counts of a test, by its number, that it quotes a changed function."""
         quoting: dict[int, float] = {}
         for three in threes_of(change):
-            having = [number for number, test in enumerate(self.tests) if three in test.row]
+            first, middle, last = three.split()
+            having = self._having_pair(first, middle) & self._having_pair(middle, last)
+            having = {number for number in having if three in self.tests[number].row}
             if len(having) <= FEW:
                 counts = QUOTED * self._rarity(len(having))
                 quoting |= {number: max(counts, quoting.get(number, 0)) for number in having}
         return quoting
+
+    def _having_pair(self, first: str, second: str) -> set[int]:
+        """Return the numbers of the tests that have two words side by side."""
+        return {number for number, _ in self.having.get(f"{first} {second}", ())}
 
     def recording(self, change: Change) -> list[Test]:
         """Return the recorded texts that have a phrase which the change takes away."""
@@ -418,15 +444,15 @@ class Tree:
         of_way = Counter(ways.values())
         recording = {test.id for test in self.recording(change)}
         changed = [line for line in _changed(change) if line.strip()]
+        new = not change.before and change.path not in self.files
+        reads_folder = new or change.path.endswith(".md")
         for number, way in ways.items():
             test = self.tests[number]
             scores[number] *= STEPS[way]
             if way <= 1:
                 scores[number] *= 1 + NEAR * self._rarity(of_way[0] + way * of_way[1])
-                if change.path.endswith(".md"):
-                    scores[number] += READS_PAGE
-            if test.slow:
-                scores[number] *= SLOW
+                if reads_folder:
+                    scores[number] += READS
             scores[number] += quoting.get(number, 0)
             if test.id in recording:
                 scores[number] += FIRST
