@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from fabricheck.cli import commands
+from fabricheck.cli import commands, energy_table
 from fabricheck.cli.output import AsJson, Name
 from fabricheck.cli.results import exit_code
 from fabricheck.core import show
@@ -75,6 +75,7 @@ def _text(content: Mapping[str, Any]) -> Iterator[Block]:
             f"; {partition['says']}.",
         )
         yield from _matrix(partition["devices"])
+        yield from energy_table.lines(partition["energy"])
     left = len(content["partitions"]) - MOST_PARTITIONS
     if left > 0:
         yield f"And {count(left, 'partition')} more: fabricheck verdict"
@@ -95,6 +96,7 @@ def _partition(partition: Partition) -> dict[str, Any]:
         "says": partition.says,
         "experiments": partition.experiments,
         "devices": list(partition.devices),
+        "energy": list(partition.energy),
     }
 
 

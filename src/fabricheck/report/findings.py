@@ -252,6 +252,25 @@ class Partition:
             }
 
     @property
+    def energy(self) -> Iterator[dict[str, Any]]:
+        """The energy of a bit in pJ by path and size, of the series that were held for it."""
+        for series in self.observed.series:
+            if series.pj_per_bit is not None:
+                yield {
+                    "path": series.description,
+                    "place": series.place,
+                    "bytes": series.bytes,
+                    "pj_per_bit": series.pj_per_bit,
+                    "low": series.pj_per_bit_low,
+                    "high": series.pj_per_bit_high,
+                    "net_pj_per_bit": series.net_pj_per_bit,
+                    "net_low": series.net_pj_per_bit_low,
+                    "net_high": series.net_pj_per_bit_high,
+                    "by_package": series.energy_by_package,
+                    "same_clock": series.energy_same_clock,
+                }
+
+    @property
     def missed(self) -> list[Metric]:
         """The metrics that missed their limit."""
         return sorted(

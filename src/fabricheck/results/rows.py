@@ -270,6 +270,25 @@ class Series:
     bytes_checked: Annotated[int, "bytes that were compared; 0 means not verified"]
     errors: Annotated[int, "elements that differed; above 0 means wrong data"]
     verified_by: Annotated[str, "program or tool"]
+    pj_per_bit: Annotated[
+        float | None,
+        "energy in pJ of the devices at work for a bit of bytes_moved, derived from counters while "
+        "the operation was held; null where none was measured",
+    ] = None
+    pj_per_bit_low: Annotated[float | None, "lower end of its 95 % interval"] = None
+    pj_per_bit_high: Annotated[float | None, "upper end of its 95 % interval"] = None
+    net_pj_per_bit: Annotated[float | None, "the same without their idle power"] = None
+    net_pj_per_bit_low: Annotated[float | None, "lower end, with the error of idle power"] = None
+    net_pj_per_bit_high: Annotated[float | None, "upper end, with the error of idle power"] = None
+    energy_by_package: Annotated[
+        bool | None, "whether a counter of them counts another device of its package too"
+    ] = None
+    energy_same_clock: Annotated[
+        bool | None, "whether the clock when idle was that under load; null where not known"
+    ] = None
+    node_pj_per_bit: Annotated[float | None, "the same of the whole node, by its own counter"] = (
+        None
+    )
 
     @property
     def check(self) -> str:

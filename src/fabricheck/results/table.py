@@ -11,7 +11,7 @@ from typing import Any
 from fabricheck.core.text import moment
 from fabricheck.core.vocabulary import BETTER
 from fabricheck.node import NodeModel, products
-from fabricheck.results import columns
+from fabricheck.results import columns, energy
 from fabricheck.results.entry import Entry
 from fabricheck.results.model import Device, ResultDocument
 from fabricheck.results.model import Series as Measured
@@ -201,7 +201,26 @@ def _series(
         bytes_checked=verification["bytes_checked"],
         errors=verification["errors"],
         verified_by=verification.get("by", "program"),
+        **_energy_columns(measured),
     )
+
+
+def _energy_columns(measured: Measured) -> dict[str, Any]:
+    per_bit = energy.of_series(measured)
+    if per_bit is None:
+        return {}
+    gross, net = per_bit.gross, per_bit.net
+    return {
+        "pj_per_bit": gross.value,
+        "pj_per_bit_low": gross.low,
+        "pj_per_bit_high": gross.high,
+        "net_pj_per_bit": net.value if net else None,
+        "net_pj_per_bit_low": net.low if net else None,
+        "net_pj_per_bit_high": net.high if net else None,
+        "energy_by_package": per_bit.packages,
+        "energy_same_clock": per_bit.same_clock,
+        "node_pj_per_bit": per_bit.node.value if per_bit.node else None,
+    }
 
 
 def link_class(measured: Measured, model: NodeModel | None) -> str | None:

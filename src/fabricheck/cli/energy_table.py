@@ -1,0 +1,41 @@
+"""The table of the energy of a bit, by path and size."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from fabricheck.core.amounts import short, size
+from fabricheck.core.show import Block, Table
+
+#: The most paths and sizes with their energy.
+MOST_PATHS = 20
+
+
+def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
+    """Yield the energy of a bit by path and size; net is without the idle power of the devices."""
+    if not rows:
+        return
+    columns = ("pJ/bit", "who", "size", "gross", "95 %", "net", "95 %")
+    yield Table(
+        columns,
+        [
+            [
+                row["path"] + (", whole package" if row["by_package"] else ""),
+                row["place"],
+                size(row["bytes"]),
+                short(row["pj_per_bit"]),
+                _between(row["low"], row["high"]),
+                "" if row["net_pj_per_bit"] is None else short(row["net_pj_per_bit"]),
+                _between(row["net_low"], row["net_high"]),
+            ]
+            for row in rows[:MOST_PATHS]
+        ],
+        columns[2:],
+    )
+    if len(rows) > MOST_PATHS:
+        yield f"And the energy of {len(rows) - MOST_PATHS} more: fabricheck results export"
+
+
+def _between(low: float | None, high: float | None) -> str:
+    return "" if low is None or high is None else f"{short(low)} to {short(high)}"
