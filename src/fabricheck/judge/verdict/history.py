@@ -10,8 +10,8 @@ from pathlib import Path
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import read_model
-from fabricheck.core.nodelists import is_several, natural
-from fabricheck.judge.verdict.model import VERDICTS, WHOLE, NodeVerdict
+from fabricheck.core.nodelists import natural
+from fabricheck.judge.verdict.model import VERDICTS, WHOLE, NodeVerdict, Verdict
 from fabricheck.results import requested_nodes
 
 
@@ -19,18 +19,14 @@ from fabricheck.results import requested_nodes
 class NodeHistory:
     """A node over its verdicts.
 
-    last: the verdict on its last session; None where it has none. passed: when the last session
-    began that passed; None without one.
+    last: the last verdict, also of a session in which the node did not answer; None without one.
+    began, passed: when its last session began, and the last one that passed; None without one.
     """
 
     node: str
     last: NodeVerdict | None
+    began: datetime | None
     passed: datetime | None
-
-    @property
-    def began(self) -> datetime | None:
-        """When its last session began; None without one."""
-        return None if self.last is None else self.last.start
 
 
 @dataclass(frozen=True)
@@ -53,34 +49,40 @@ def read(folder: Path, expected: Iterable[str] = ()) -> History:
 
     :param expected: nodes that must be there; one without any document has no session.
     """
-    verdicts, problems = [], []
-    for path in _documents(folder):
+    dated: list[tuple[datetime, NodeVerdict]] = []
+    problems = []
+    for path in _totals(folder):
         try:
-            verdict = read_model(path, NodeVerdict)
+            total = read_model(path, Verdict)
+            verdicts = [read_model(path.with_name(row.file), NodeVerdict) for row in total.nodes]
         except FabricheckError as error:
             problems.append(str(error))
             continue
-        if verdict.simulated is None and not is_several(verdict.node):
-            verdicts.append(verdict)
-    by_node = grouped((verdict.node, verdict) for verdict in verdicts)
+        # A node that did not answer has no time of its own: it was asked with the others.
+        starts = [verdict.start for verdict in verdicts if verdict.start is not None]
+        asked = max(starts, default=total.made)
+        dated += [(verdict.start or asked, verdict) for verdict in verdicts]
+    by_node = grouped(
+        (verdict.node, (at, verdict)) for at, verdict in dated if verdict.simulated is None
+    )
     names = sorted({*by_node, *expected}, key=natural)
     nodes = tuple(_history(name, by_node.get(name, [])) for name in names)
     return History(nodes, tuple(problems))
 
 
-def _history(node: str, verdicts: Iterable[NodeVerdict]) -> NodeHistory:
-    sessions = sorted(
-        ((verdict.start, verdict) for verdict in verdicts if verdict.start is not None),
-        key=lambda session: session[0],
+def _history(node: str, dated: Iterable[tuple[datetime, NodeVerdict]]) -> NodeHistory:
+    in_order = sorted(dated, key=lambda each: each[0])
+    sessions = [verdict for _, verdict in in_order if verdict.start is not None]
+    passes = [verdict.start for verdict in sessions if verdict.status == "PASS"]
+    return NodeHistory(
+        node,
+        last=in_order[-1][1] if in_order else None,
+        began=sessions[-1].start if sessions else None,
+        passed=passes[-1] if passes else None,
     )
-    passes = [start for start, verdict in sessions if verdict.status == "PASS"]
-    last = sessions[-1][1] if sessions else None
-    return NodeHistory(node, last, passes[-1] if passes else None)
 
 
-def _documents(folder: Path) -> Iterator[Path]:
-    """Yield the documents of nodes: of sessions, and of jobs over many nodes."""
+def _totals(folder: Path) -> Iterator[Path]:
+    """Yield the documents of all nodes: of sessions, and of jobs over many nodes."""
     for home in (folder, *sorted(folder.glob(f"{requested_nodes.FOLDER}/*"))):
-        for path in sorted((home / VERDICTS).rglob("*.json")):
-            if path.name not in (WHOLE, "noticed.json"):
-                yield path
+        yield from sorted((home / VERDICTS).rglob(WHOLE))
