@@ -73,7 +73,7 @@ def plan(results: Path, devices: int, check: str) -> list[dict]:
 
 def test_one_device(whole):
     run, skipped = checks_of(whole.outcome, 1)
-    assert (len(run), skipped) == (14, set())
+    assert (len(run), skipped) == (17, set())
     assert line(whole.results, 1, "node_topology").endswith(
         "/fabricheck node record h200 --devices 1 --runtime cuda --programs /programs "
         f"--results {whole.results} --time-limit 120 --output result.json"
@@ -90,7 +90,7 @@ def test_several_devices(whole, devices):
     results = whole.results
     # Of two devices there are none but all, and one neighbour.
     some = {"best_devices", "rccl_scaling", "p2p_one_to_many"}
-    assert len(run) == (43 if devices == 2 else 46) and (some <= run) == (devices > 2)
+    assert len(run) == (47 if devices == 2 else 50) and (some <= run) == (devices > 2)
     assert skipped == NO_PLACEMENT | NO_OTHER_SETS | (some if devices == 2 else set())
     # Programs of one process have no launcher, ranks are on the first core near their device.
     assert line(results, devices, "stream_local").startswith("/programs/stream --devices each ")
@@ -133,7 +133,7 @@ def test_several_devices(whole, devices):
 def test_without_mpi_and_tools(h200, whole):
     h200.variables |= {"FABRICHECK_MPI": "OFF", "FABRICHECK_CUDA_OSU": ""}
     del h200.variables["FABRICHECK_NCCL_TESTS"]
-    programs = ("stream", "memcpy", "managed", "p2p", "overlap", "soak")
+    programs = ("stream", "memcpy", "managed", "p2p", "overlap", "soak", "energy")
     run, _ = checks_of(whole.outcome, 2)
     own = {check for check in run if check.startswith(programs)} | {"node_topology"}
     outcome, _ = dry_run(h200, 2)

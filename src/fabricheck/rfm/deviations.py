@@ -18,7 +18,9 @@ from fabricheck.site.deviations import Deviation
 
 #: The variables of checks that -S may set and that change no judgement: the overlay of a simulated
 #: node, which every document names, and how long a job may wait or a program take.
-_FREE = frozenset({"overlay", "seconds", "max_pending_time", "time_limit", "nodes", "load_s"})
+_FREE = frozenset(
+    {"overlay", "seconds", "max_pending_time", "time_limit", "nodes", "load_s", "energy_s"}
+)
 
 
 def when_started(partition: Any) -> list[Deviation]:
