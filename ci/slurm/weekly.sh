@@ -18,5 +18,5 @@ for node in $(cut -d : -f 1 <<< "$stale"); do
   sbatch --job-name "fabricheck-$node" --partition "$partition" --nodelist "$node" --nodes 1 \
     --exclusive --requeue --no-kill --nice=2147483645 --time "${MINUTES:-15}" \
     ${OPTIONS:-} --output /dev/null \
-    --wrap "source '$root/env.sh' && fabricheck every-node -- --mode=$set"
+    --wrap "exec bash -c 'source $root/env.sh && fabricheck every-node -- --mode=$set'"
 done
