@@ -122,3 +122,29 @@ def test_it_is_read_and_shown(tmp_path, command):
     assert row["pj_per_bit"] == 500
     assert (row["net_low"], row["net_high"]) == (388, 412)
     assert "498 to 502" in command("summary", tmp_path).stdout
+
+
+def on_device(device: int, watts: float, clock: float = 1980.0):
+    """Build a held series of one of several devices."""
+    series = held(
+        counted(device, works=True, watts=[watts] * 7), loaded=[under_load(clock, device)]
+    )
+    return series | {
+        "device": device,
+        "device_set": [device],
+        "source": factories.place(device=device),
+        "destination": factories.place(device=device),
+    }
+
+
+@pytest.mark.parametrize(
+    ("clock", "above"),
+    [(1980.0, [None, None, None, pytest.approx(600 / 500.5 - 1)]), (1700.0, [None] * 4)],
+)
+def test_a_device_that_takes_more_at_the_same_clock_is_named(tmp_path, command, clock, above):
+    series = [on_device(0, 500), on_device(1, 501), on_device(2, 499), on_device(3, 600, clock)]
+    devices = [factories.device(index) for index in range(4)]
+    document = factories.document(series=series, devices=devices)
+    factories.write(tmp_path / "run" / "result.json", document)
+    rows = command("summary", tmp_path, json=True).json["partitions"][0]["energy"]
+    assert [row["above_peers"] for row in rows] == above

@@ -21,7 +21,7 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
         columns,
         [
             [
-                row["path"] + (", whole package" if row["by_package"] else ""),
+                _path(row),
                 row["place"],
                 size(row["bytes"]),
                 short(row["pj_per_bit"]),
@@ -35,6 +35,18 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
     )
     if len(rows) > MOST_PATHS:
         yield f"And the energy of {len(rows) - MOST_PATHS} more: fabricheck results export"
+
+
+def _path(row: Mapping[str, Any]) -> str:
+    """Return the path, and what is to be known of its energy."""
+    remarks = [row["path"]]
+    if row["by_package"]:
+        remarks.append("whole package")
+    if row["same_clock"] is False:
+        remarks.append("idle at another clock")
+    if row["above_peers"]:
+        remarks.append(f"{row['above_peers']:.1%} above its peers")
+    return ", ".join(remarks)
 
 
 def _between(low: float | None, high: float | None) -> str:

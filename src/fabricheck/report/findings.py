@@ -16,6 +16,7 @@ from fabricheck.core.nodelists import folded, titled
 from fabricheck.core.peers import LEAST, away
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
+from fabricheck.judge import energy
 from fabricheck.judge.verdict import caveats, evidence, model
 from fabricheck.judge.verdict.model import NodeVerdict, Reason, by_label
 from fabricheck.judge.verdict.rules import STATUSES
@@ -254,6 +255,7 @@ class Partition:
     @property
     def energy(self) -> Iterator[dict[str, Any]]:
         """The energy of a bit in pJ by path and size, of the series that were held for it."""
+        above = energy.above_peers(self.observed.series)
         for series in self.observed.series:
             if series.pj_per_bit is not None:
                 yield {
@@ -268,6 +270,7 @@ class Partition:
                     "net_high": series.net_pj_per_bit_high,
                     "by_package": series.energy_by_package,
                     "same_clock": series.energy_same_clock,
+                    "above_peers": above.get(series),
                 }
 
     @property
