@@ -47,12 +47,10 @@ def _clock(series: Series) -> float | None:
     energy = series.measured.get("energy")
     if energy is None:
         return None
-    working = {
-        device
-        for counter in energy["counters"]
-        if counter["works"]
-        for device in counter["devices"]
-    }
+    working: set[int] = set()
+    for counter in energy["counters"]:
+        if counter["works"]:
+            working.update(counter["devices"])
     clocks = [device["clock_mhz"] for device in energy["loaded"] if device["index"] in working]
     known = [clock for clock in clocks if clock]
     return min(known) if known and len(known) == len(clocks) else None

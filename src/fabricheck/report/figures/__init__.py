@@ -10,6 +10,7 @@ from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.report.figure import Figure, defect
 from fabricheck.report.figures import (
     collectives,
+    energy,
     host,
     matrices,
     node,
@@ -30,6 +31,7 @@ SECTIONS: dict[str, tuple[Callable[[Observed], Iterator[Figure]], ...]] = {
     "Between devices": (matrices.figures, peers.figures, peers.curves),
     "MPI between devices": (peers.messages, matrices.messages),
     "Collectives": (collectives.figures, collectives.bandwidths),
+    "Energy": (energy.figures,),
 }
 
 
