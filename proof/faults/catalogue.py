@@ -8,6 +8,7 @@ from typing import Any
 from proof.faults import files
 from proof.faults.rows import DATA, HW, INCOMPLETE, PASS, PERF, UNSTABLE, Made, Must, Row
 from proof.faults.sessions import HOST, Session, Site
+from proof.faults.soaks import OverHours
 from session_builder import crashed_node, of_many, refused_node, slow_node, sound_node
 
 
@@ -447,9 +448,40 @@ EVIDENCE = (
         Must(INCOMPLETE, ["0000:42:00.0", "control group"]), quick=True),
 )  # fmt: skip
 
+#: What only hours of load show, by the clock of the simulated node.
+HOURS = (
+    Row(70, "memory of one device loses 5 % in ten hours", "S",
+        OverHours(slow("memory of device3", factor=0.95, when={"grows_h": 10}), minutes=30),
+        Must(PERF, ["drift", "copy 3"])),
+    Row(71, "a link that flaps: 12 minutes of each two hours", "S",
+        OverHours(slow(*link(0, 6), factor=0.1,
+                       when={"begins_h": 1, "every_h": 2, "lasts_h": 0.2}), minutes=30),
+        Must(UNSTABLE, ["comes-and-goes", "0-6"])),
+    Row(72, "a device that heat throttles after 20 minutes", "S",
+        OverHours({**slow("memory of device5", factor=0.7, when={"begins_h": 0.3333}),
+                   "devices": [{"device": 5, "throttled": "thermal",
+                                "when": {"begins_h": 0.3333}}]}),
+        Must(PERF, ["copy 5"])),
+    Row(73, "one wrong bit in ten hours", "S",
+        OverHours({"devices": [{"device": 2,
+                                "flip": {"at_h": 4.3, "offset_bytes": 8192, "bit": 17}}]}),
+        Must(DATA, ["wrong-data", "copy 2", "bits 17"])),
+    Row(74, "PCIe packets sent again 20 times a minute", "S",
+        OverHours({"devices": [{"device": 1, "replays": 1200}]}),
+        Must(UNSTABLE, ["counters", "PCIe replay", "device 1"])),
+    Row(75, "uncorrected memory errors from the sixth hour on", "S",
+        OverHours({"devices": [{"device": 4, "uncorrected": 2, "when": {"begins_h": 6}}]}),
+        Must(HW, ["memory-errors", "device 4"])),
+    *(
+        Row(76, f"a healthy node for ten hours, noise {seed}", "S",
+            OverHours(seed=seed), Must(PASS))
+        for seed in (1, 2)
+    ),
+)  # fmt: skip
+
 ROWS: Sequence[Row] = tuple(
     sorted(
-        (*LINKS, *SMALL, *MEMORY, *RANKS, *WRONG, *STATE, *ENDS, *FLEET, *TIME, *EVIDENCE),
+        (*LINKS, *SMALL, *MEMORY, *RANKS, *WRONG, *STATE, *ENDS, *FLEET, *TIME, *EVIDENCE, *HOURS),
         key=lambda row: row.number,
     )
 )

@@ -104,7 +104,7 @@ class Session:
 
     def __str__(self) -> str:
         """Say how the fault is made."""
-        parts = [f"overlay `{_flow(self.overlay)}`"] if self.overlay else []
+        parts = [f"overlay `{flow(self.overlay)}`"] if self.overlay else []
         parts += [f"during {', '.join(self.during)}"] if self.during else []
         parts += [f"`{name}` is `{text.strip()}`" for name, text in self.wrapped.items()]
         parts += [f"`{name}={value}`" for name, value in self.variables.items()]
@@ -183,7 +183,7 @@ class Session:
         return path, programs
 
 
-def _flow(content: Any) -> str:
+def flow(content: Any) -> str:
     """Return YAML in one line, as in an overlay."""
     text = yaml.safe_dump(content, default_flow_style=True, sort_keys=False, width=10**6)
     return text.strip().removeprefix("{").removesuffix("}")

@@ -105,7 +105,7 @@ TEST_CASE("what is no platform is refused with file and reason") {
                        doctest::Contains("'nowhere.json', which cannot be read"),
                        std::runtime_error);
   CHECK(names(refusal("{"), "is no JSON"));
-  CHECK(names(refusal("{}"), "format is not fabricheck-platform-5"));
+  CHECK(names(refusal("{}"), "format is not fabricheck-platform-6"));
   auto other = good();
   other["links"][0]["gbs"] = 0;
   CHECK(names(refusal(other.dump()), "bandwidth of 'memory 0' is not positive"));

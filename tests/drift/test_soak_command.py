@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
@@ -10,8 +11,9 @@ from pathlib import Path
 
 import pytest
 
-import factories
-from fabricheck.results import marking, soaks
+from fabricheck.cli import every_node
+from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.results import soaks
 from fabricheck.results.soaks import Plan, Round, Soak
 from fabricheck.run import soak as running
 
@@ -83,15 +85,6 @@ def loop_of(results, monkeypatch, sessions, **options):
     )  # fmt: skip
     monkeypatch.setattr(loop, "_session", lambda name, kind: sessions(name))
     return loop
-
-
-def measured(results, name):
-    """Leave a session of a name, whose check is a load of half an hour."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv(marking.ENV_SESSION, name)
-        stamp = f"20261101T0000{int(name[-2:]):02}-1-000"
-        marking.leave(stamp, ["reframe", "--mode=soak", "-r"], results)
-    factories.session(results, [factories.case(name="soak_all")], stamp=stamp)
 
 
 def test_sessions_that_leave_no_load_end_it_after_three(results_folder, monkeypatch):
@@ -214,3 +207,79 @@ def test_rounds_on_the_simulated_node_are_counted_and_resumed(tmp_path):
     # The first and the last are whole; of the others only the record is left.
     assert len(list(results.glob("reports/run-*.json"))) == 2
     assert len(list(results.glob("marks/*.json"))) == 2
+
+
+def load_rounds(monkeypatch):
+    """Have each session read as a load of half an hour that can be judged."""
+
+    def of_session(results, kind, began_h):
+        number = round(began_h / 0.5) + 1
+        return {}, round_of(number, is_whole=False)
+
+    monkeypatch.setattr(soaks, "measured", of_session)
+    monkeypatch.setattr(soaks, "node_of", lambda results: "node1")
+    monkeypatch.setattr(running, "_results_of", lambda name: object())
+    monkeypatch.setattr(running.Loop, "_measured_before", lambda self, name: None)
+    # The time that a stand-in takes is not that of the round.
+    monkeypatch.setattr(running.Loop, "_add", with_length(running.Loop._add, 1800.0), raising=True)
+
+
+def with_length(add, took_s):
+    return lambda loop, name, kind, results, _: add(loop, name, kind, results, took_s)
+
+
+POSITIVE = soaks.RoundFinding(
+    status="HW-FAIL", rule="memory-errors", sentence="Device 3 is broken.", positive=True
+)
+
+
+@pytest.mark.parametrize(("goes_on", "rounds"), [(False, 2), (True, 4)])
+def test_positive_evidence_of_hardware_ends_it(results_folder, monkeypatch, goes_on, rounds):
+    load_rounds(monkeypatch)
+    judged = iter([[], [POSITIVE], [], []])
+    loop = loop_of(
+        results_folder, monkeypatch, lambda name: None, judge=lambda _: next(judged),
+        goes_on=goes_on,
+    )  # fmt: skip
+    loop.run()
+    assert len(loop.soak.rounds) == rounds
+    assert (loop.soak.ended is None) == goes_on
+
+
+def test_a_signal_costs_the_round_and_the_record_stays(results_folder, monkeypatch):
+    load_rounds(monkeypatch)
+
+    def sessions(name):
+        if name == "soak-0003":
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    loop = loop_of(results_folder, monkeypatch, sessions)
+    loop.run()
+    record = soaks.read(soaks.path_of(results_folder, "soak"))
+    assert (len(record.rounds), record.ended) == (2, "SIGTERM ended it")
+    assert loop.signal == signal.SIGTERM
+
+
+def test_a_full_disk_leaves_the_record_whole_and_the_node_incomplete(
+    results_folder, monkeypatch, command
+):
+    load_rounds(monkeypatch)
+    write = soaks.write
+
+    def full(results, soak):
+        if len(soak.rounds) > 2:
+            raise NotFoundError("soak.json cannot be written (No space left on device).")
+        write(results, soak)
+
+    monkeypatch.setattr(soaks, "write", full)
+    with pytest.raises(NotFoundError):
+        loop_of(results_folder, monkeypatch, lambda name: None).run()
+    ended = command("drift", code=13)
+    assert "1.00 of 2 h, 2 rounds under load: INCOMPLETE" in ended.words
+
+
+def test_every_node_runs_a_soak_and_refuses_a_network_with_it(monkeypatch):
+    words = every_node.soak_command(24, ["--system=lumi:gpu"], False)
+    assert words[1:] == ("soak", "--hours=24", "--", "--system=lumi:gpu")
+    with pytest.raises(UsageError, match="no network"):
+        every_node.soak_command(24, [], True)

@@ -169,6 +169,9 @@ class StateKeeper {
   }
 
   void before() {
+    if (kSimulated && launch_ == nullptr) {
+      before_ = simulated_state();
+    }
     if (state_) {
       keep([&] {
         const auto pids = launch_ == nullptr ? std::vector<int>{getpid()} : launch_->processes();
@@ -183,7 +186,9 @@ class StateKeeper {
 
   void after() {
     if (!before_.is_null()) {
-      keep([&] { document_.set("state", both_states(before_, state_->after())); });
+      keep([&] {
+        document_.set("state", both_states(before_, state_ ? state_->after() : simulated_state()));
+      });
     }
   }
 

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "harness/concurrent.hpp"
+#include "harness/device_reading.hpp"
+#include "harness/document.hpp"
 #include "harness/host.hpp"
 #include "harness/huge_pages.hpp"
 #include "harness/identity.hpp"
@@ -84,6 +86,52 @@ std::vector<SimulatedNic> simulated_nics() {
 }
 
 std::string simulated_provider() { return fabricheck_sim::rank_provider(); }
+
+json simulated_state() {
+  const auto counted = fabricheck_sim::counters_now();
+  if (counted.empty()) {
+    return nullptr;
+  }
+  json host;
+  for (const auto* item : {"load_1min", "cores", "others", "governor", "huge_pages_reserved",
+                           "huge_pages_free", "huge_page_bytes", "free_bytes"}) {
+    host[item] = nullptr;
+  }
+  json devices = json::array();
+  json sources = json::object();
+  for (const auto& [device, counters] : counted) {
+    auto state = DeviceReading().values();
+    state["index"] = device;
+    for (const auto& [name, value] : counters) {
+      const auto dot = name.find('.');
+      const auto member = name.substr(0, dot);
+      const auto part = name.substr(dot + 1);
+      if (state[member].is_null() && member == "memory_errors") {
+        state[member] = {{"corrected", 0}, {"uncorrected", 0}};
+      } else if (state[member].is_null() && member == "pcie") {
+        state[member] = {{"width", nullptr},          {"width_max", nullptr},
+                         {"width_max_port", nullptr}, {"gt_per_s", nullptr},
+                         {"gt_per_s_max", nullptr},   {"replays", 0}};
+      }
+      // Counters count whole events; throttled seconds are not.
+      state[member][part] =
+          member == "throttled_s" ? json(value) : json(static_cast<std::uint64_t>(value));
+      sources["devices." + name] = "the overlay of the simulated node";
+    }
+    devices.push_back(state);
+  }
+  return {{"at", timestamp()}, {"seconds", 0.0},     {"opening_seconds", nullptr},
+          {"host", host},      {"devices", devices}, {"absent", json::array()},
+          {"sources", sources}};
+}
+
+std::vector<SimulatedFlip> simulated_flips() {
+  std::vector<SimulatedFlip> flips;
+  for (const auto& flip : fabricheck_sim::flips()) {
+    flips.push_back({flip.device, flip.at, flip.offset_bytes, flip.bit});
+  }
+  return flips;
+}
 
 std::function<void()> on_simulated_halt(const std::function<void()>& halt) {
   return fabricheck_sim::on_halt(halt);

@@ -44,6 +44,14 @@ struct SimulatedNic {
   std::uint64_t sent_bytes = 0;  ///< of messages to other nodes, so far
 };
 
+/// A bit that an overlay flips in the memory of a device.
+struct SimulatedFlip {
+  int device = 0;
+  double at = 0;  ///< by the clock of host_seconds()
+  std::uint64_t offset_bytes = 0;
+  int bit = 0;
+};
+
 #ifdef FABRICHECK_SIMULATED
 
 /// True when all times come from a simulation. All ranks of a launch are then one process, which no
@@ -80,6 +88,11 @@ std::vector<SimulatedNic> simulated_nics();
 /// The provider of messages to other nodes: cxi or, where they go through the kernel, tcp. Empty
 /// where there is one node only.
 std::string simulated_provider();
+/// A snapshot for the document's state (state.hpp), of the counters that an overlay has count; null
+/// where it has none.
+nlohmann::json simulated_state();
+/// The bits that an overlay flips while the process is at work.
+std::vector<SimulatedFlip> simulated_flips();
 /// Calls `told` when nothing in a simulation of ranks can proceed, until the result is called.
 std::function<void()> on_simulated_halt(const std::function<void()>& halt);
 
@@ -98,6 +111,8 @@ inline SimulatedPlace simulated_place() { return {}; }
 inline std::string simulated_node() { return {}; }
 inline std::vector<SimulatedNic> simulated_nics() { return {}; }
 inline std::string simulated_provider() { return {}; }
+inline nlohmann::json simulated_state() { return nullptr; }
+inline std::vector<SimulatedFlip> simulated_flips() { return {}; }
 inline std::function<void()> on_simulated_halt(const std::function<void()>&) {
   return [] {};
 }

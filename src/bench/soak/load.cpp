@@ -132,14 +132,12 @@ void Load::count(long pass, std::vector<Verification> found, bool at_rest) {
   }
 }
 
-void Load::run(double seconds, long least, const Injection& injection,
-               const std::function<bool(long)>& begun) {
+void Load::run(double seconds, long least, const FaultsOf& faults,
+               const std::function<void(long)>& begun) {
   began_ = host_seconds();
   const double processors = processor_seconds();
   for (long pass = 0; pass < least || host_seconds() - began_ < seconds; ++pass) {
-    if (!begun(pass)) {
-      break;
-    }
+    begun(pass);
     std::vector<Verification> at_rest(lanes_.size());
     for_each_lane([&](std::size_t lane) { at_rest[lane] = lanes_[lane]->prepare(); });
     count(pass - 1, std::move(at_rest), true);
@@ -151,9 +149,9 @@ void Load::run(double seconds, long least, const Injection& injection,
     }
     std::vector<Verification> after(lanes_.size());
     for_each_lane([&](std::size_t lane) {
-      const bool here = lanes_[lane]->is_memory && pass == injection.pass &&
-                        lanes_[lane]->stream().device() == injection.device;
-      after[lane] = lanes_[lane]->verify(here ? injection.faults : std::vector<Fault>{});
+      const int device = lanes_[lane]->stream().device();
+      after[lane] = lanes_[lane]->verify(lanes_[lane]->is_memory ? faults(pass, device)
+                                                                 : std::vector<Fault>{});
     });
     count(pass, std::move(after), false);
     cpu_seconds_ = processor_seconds() - processors;

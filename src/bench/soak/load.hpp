@@ -14,12 +14,8 @@
 
 namespace fabricheck::soak {
 
-/// Faults that are injected into the memory of one device after one pass.
-struct Injection {
-  long pass = 0;
-  int device = 0;
-  std::vector<Fault> faults;
-};
+/// The faults that are in the memory of a device after a pass.
+using FaultsOf = std::function<std::vector<Fault>(long pass, int device)>;
 
 /// Data that a pass, or the time since the array was written, left wrong.
 struct Wrong {
@@ -38,10 +34,10 @@ class Load {
   /// `seconds`; less where a queue does not hold as many.
   void calibrate(double seconds);
 
-  /// Runs passes until `seconds` have passed, and at least `least` of them; returns early when
-  /// `begun`, which is called before each pass, returns false.
-  void run(double seconds, long least, const Injection& injection,
-           const std::function<bool(long pass)>& begun);
+  /// Runs passes until `seconds` have passed, and at least `least` of them; `begun` is called
+  /// before each.
+  void run(double seconds, long least, const FaultsOf& faults,
+           const std::function<void(long pass)>& begun);
 
   /// The series of the lanes in order, of the passes so far; none before the first.
   [[nodiscard]] std::vector<Series> series() const;

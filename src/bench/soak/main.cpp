@@ -148,7 +148,22 @@ void measure(const Options& options, Run& run) {
   for (const auto& note : movers.notes(true)) {
     run.note(note);
   }
-  const Injection injection{options.fault_pass, options.fault_device, run.faults()};
+  const auto injected = run.faults();
+  auto flips = simulated_flips();
+  const auto faults = [&](long pass, int device) {
+    std::vector<Fault> here;
+    if (pass == options.fault_pass && device == options.fault_device) {
+      here = injected;
+    }
+    for (auto& flip : flips) {
+      // Those before the load began were found by an earlier round.
+      if (flip.device == device && flip.at >= 0 && flip.at <= host_seconds()) {
+        here.push_back({Fault::Kind::flip_bit, flip.offset_bytes, flip.bit});
+        flip.at = -1;
+      }
+    }
+    return here;
+  };
   run.measure("what each device holds", [&] {
     Load load(lanes_of(options, run, movers));
     run.begin("how much a pass has of everything");
@@ -163,10 +178,8 @@ void measure(const Options& options, Run& run) {
       run.document().set("soak", std::move(member));
     };
     try {
-      load.run(options.seconds, kLeastPasses, injection, [&](long pass) {
-        run.begin("pass " + std::to_string(pass + 1));
-        return true;
-      });
+      load.run(options.seconds, kLeastPasses, faults,
+               [&](long pass) { run.begin("pass " + std::to_string(pass + 1)); });
     } catch (const Failure&) {
       keep();
       throw;

@@ -7,12 +7,13 @@ import os
 import shlex
 import shutil
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands, verdict
+from fabricheck.cli import commands, drift, verdict
 from fabricheck.cli.output import Notify
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
@@ -20,6 +21,9 @@ from fabricheck.results import marking, marks
 
 #: The selection of checks by default.
 CHOSEN = ("-t", "smoke")
+
+#: The same of a soak, for what is to be complete on a node.
+CHOSEN_OF_SOAK = ("-t", "soak")
 
 SETTINGS = "RFM_CONFIG_FILES"
 
@@ -86,6 +90,15 @@ def every_node(
         ),
     ] = None,
     notify: Notify = None,
+    soak: Annotated[
+        float | None,
+        typer.Option(
+            "--soak",
+            metavar="HOURS",
+            min=0.001,
+            help="On each node `fabricheck soak` of so many hours in place of one session.",
+        ),
+    ] = None,
     network_only: Annotated[
         bool,
         typer.Option("--network-only", help="Measure what joins the nodes, and no node by itself."),
@@ -104,7 +117,7 @@ def every_node(
     from fabricheck.schedulers import table
 
     if hosts is not None:
-        if any((nodes, minutes, at_once, stage, network, network_only)):
+        if any((nodes, minutes, at_once, stage, network, network_only, soak)):
             raise UsageError("--hosts goes with no other option: one session measures all hosts.")
         return _on_hosts(hosts, tuple(arguments or CHOSEN), notify)
     default = Path("results").absolute()
@@ -127,6 +140,10 @@ def every_node(
     if network_only:
         chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
+    if soak is not None:
+        command = soak_command(soak, arguments or (), bool(network or network_only))
+        # Each round reads its files anew, hours after what was staged.
+        stage, network, chosen = False, False, CHOSEN_OF_SOAK
     run = driver.Driver(
         command, allocation, results, show.line, chosen=chosen, minutes=minutes, at_once=at_once,
         stage=stage, network_only=network_only,
@@ -134,9 +151,10 @@ def every_node(
     if mark is not None:
         marks.complete(mark, job=run.folder.name)
     which = "all" if network_only else "each"
+    words = ("reframe", "-r", *chosen) if soak is None else ("fabricheck", *command[1:])
     show.line(
         f"{len(allocation.nodes)} nodes of job {allocation.job}, {which} by "
-        f"`reframe -r {shlex.join(chosen)}`; results in {run.folder}"
+        f"`{shlex.join(words)}`; results in {run.folder}"
     )
     number = run.run()
     wanted = network_only or network
@@ -149,7 +167,22 @@ def every_node(
         )
     if number is not None:
         raise typer.Exit(128 + number)
+    if soak is not None:
+        return drift.drift([str(run.folder)])
     return verdict.verdict([str(run.folder)], notify=notify)
+
+
+def soak_command(hours: float, arguments: Sequence[str], network: bool) -> tuple[str, ...]:
+    """Return the command of a soak of a node.
+
+    :param arguments: those of ReFrame in each of its sessions.
+    :param network: whether what joins the nodes was to be measured as well.
+    :raises UsageError: where it was.
+    """
+    if network:
+        raise UsageError("--soak measures each node by itself, and no network.")
+    fabricheck = str(Path(sys.executable).with_name("fabricheck"))
+    return (fabricheck, "soak", f"--hours={hours:g}", "--", *arguments)
 
 
 def reframe_command() -> str:

@@ -16,6 +16,7 @@ from pydantic import Field, model_validator
 from fabricheck.core.models import StrictModel, validated
 from fabricheck.core.show import listed
 from fabricheck.core.yaml_files import read_mapping
+from fabricheck.node.over_time import DeviceChange, When
 
 Factor = Annotated[float, Field(gt=0)]
 Size = Annotated[int, Field(ge=0)]
@@ -42,7 +43,7 @@ class ResourceChange(StrictModel):
     ``names`` are those of the platform's links; ``*`` matches any text. ``bytes`` are the least and
     the most bytes of an affected transfer; ``first`` is the number of first transfers that are
     affected. ``take_turns``: they share the bandwidth of the first of them. ``hangs``: a transfer
-    never ends.
+    never ends. ``when``: a bandwidth of all transfers that changes with time.
     """
 
     names: Annotated[list[str], Field(min_length=1)]
@@ -52,6 +53,7 @@ class ResourceChange(StrictModel):
     hangs: Literal[True] | None = None
     bytes: Annotated[list[Size], Field(min_length=2, max_length=2)] | None = None
     first: Count | None = None
+    when: When | None = None
 
     @property
     def of_systems(self) -> bool:
@@ -68,6 +70,8 @@ class ResourceChange(StrictModel):
             raise ValueError("bytes must be the least and the most of an affected transfer")
         if self.first is not None and self.delay_us is None:
             raise ValueError("first requires delay_us")
+        if self.when is not None and (self.bandwidth_factor is None or self.bytes is not None):
+            raise ValueError("when is of a bandwidth_factor of all transfers")
         return self
 
 
@@ -100,13 +104,21 @@ class OverlayFile(StrictModel):
     links: list[LinkChange] = []
     resources: list[ResourceChange] = []
     nodes: list[NodeChange] = []
+    devices: list[DeviceChange] = []
     rotate_numa: int = 0
     rocm: Annotated[str, Field(pattern=r"^\d+\.\d+$")] | None = None
     remap_links: list[Size] | None = None
 
     @model_validator(mode="after")
     def _changes_something(self) -> OverlayFile:
-        parts = (self.links, self.resources, self.nodes, self.rotate_numa, self.remap_links)
+        parts = (
+            self.links,
+            self.resources,
+            self.nodes,
+            self.devices,
+            self.rotate_numa,
+            self.remap_links,
+        )
         if not any((*parts, self.rocm)):
             raise ValueError("it changes nothing")
         return self

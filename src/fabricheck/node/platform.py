@@ -17,13 +17,14 @@ from typing import Any, Literal, NamedTuple
 
 from fabricheck.core.errors import InvalidFile
 from fabricheck.core.show import listed
+from fabricheck.node import over_time
 from fabricheck.node.model import Device, Domain, Nic, NodeModel
 from fabricheck.node.overlay import ResourceChange
 from fabricheck.node.paths import Path
 from fabricheck.node.schema import KnownQuantity, SimulationSection
 
 #: The version of the JSON format, raised with every change that the runtime must know.
-FORMAT = "fabricheck-platform-5"
+FORMAT = "fabricheck-platform-6"
 #: The smaller number in the ratio of how often far and near pageable copies name their shared link
 #: is at most this.
 _MOST_TIMES = 10
@@ -115,7 +116,9 @@ def platform(node: NodeModel) -> dict[str, Any]:
     pageable memory, except of at most ``staged_bytes``); ``messages`` (for two places, the links of
     an MPI message ``by_engine`` and ``by_kernel``, the same between two domains; and the ``queue``
     among them that is the engine); ``message_cost`` (what a message costs its receiver: ``us`` of
-    device memory, ``small_us`` of host memory and of fewer than ``small_bytes``).
+    device memory, ``small_us`` of host memory and of fewer than ``small_bytes``). What an overlay
+    changes with time is ``over_time``: of a link the parts of its bandwidth, of the platform the
+    counters and flipped bits of devices (:mod:`fabricheck.node.over_time`).
 
     :raises InvalidFile: when the model lacks what a simulation needs, or the overlay names a
         resource that the platform does not have.
@@ -155,7 +158,11 @@ def routes(node: NodeModel) -> dict[str, Any]:
 
 def _with_overlay(node: NodeModel, content: dict[str, Any]) -> dict[str, Any]:
     overlay = node.overlay
-    return content if overlay is None else changed(content, overlay.parts.of_node, overlay.file)
+    if overlay is None:
+        return content
+    whole = changed(content, overlay.parts.of_node, overlay.file)
+    described = [change.described() for change in overlay.parts.devices]
+    return whole | ({"over_time": described} if described else {})
 
 
 #: The parameters of a node that reaches its peaks.
@@ -509,7 +516,9 @@ def changed(
             content = _with_one_link(content, names)
             continue
         for link in map(links.__getitem__, names):
-            if change.bandwidth_factor is not None and change.bytes is None:
+            if change.bandwidth_factor is not None and change.when is not None:
+                link["over_time"] = over_time.factors(change.when, change.bandwidth_factor)
+            elif change.bandwidth_factor is not None and change.bytes is None:
                 link["gbs"] *= change.bandwidth_factor
             else:
                 fault = change.model_dump(exclude={"names"}, exclude_none=True, mode="json")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import fabricheck
 from fabricheck.core import show
-from fabricheck.core.amounts import number, short
+from fabricheck.core.amounts import short
 from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.judge.drift.model import Finding, Judged, Soaks, Trend
@@ -130,8 +130,12 @@ def when(finding: Finding) -> str:
 
 def how_much(finding: Finding) -> str:
     """Return the change with its interval, or the value."""
-    if finding.change is None:
-        return "" if finding.value is None else f"{number(finding.value)} {finding.unit}"
+    if finding.change is None and finding.value is None:
+        return ""
+    if finding.rule == "wrong-data" and finding.value is not None:
+        return count(int(finding.value), "word")
+    if finding.change is None or finding.rule == "throttled":
+        return f"{short(finding.value or 0.0)} {finding.unit}"
     text = f"{100 * finding.change:+.3g} %"
     if finding.low is not None and finding.high is not None:
         text += f" ({100 * finding.low:+.3g} to {100 * finding.high:+.3g})"

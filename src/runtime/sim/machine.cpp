@@ -86,6 +86,7 @@ Machine* make_machine() {
     const auto* given = description_for_rank();
     machine->node = given == nullptr ? read_node(*path) : *given;
     machine->visible = visible_devices(machine->node.devices.size());
+    machine->clock = number(fabricheck::env::simulated_clock, 0, 1e7);
     machine->noise = number("FABRICHECK_SIM_NOISE", 0, 1);
     // An MPI that takes memory of devices for the host's copies it by the processor.
     machine->device_messages = 1e9 * number("FABRICHECK_SIM_MESSAGE_GBS", 1e6, 1e6);
@@ -244,6 +245,32 @@ Cost copy_cost(int device, const void* to, const void* from, std::uint64_t bytes
   auto cost = kernel_cost(device, {{from, bytes, false}, {to, bytes, true}});
   cost.start += pinning;
   return cost;
+}
+
+double soak_seconds() { return machine().clock + now(); }
+
+std::map<int, std::map<std::string, double>> counters_now() {
+  std::map<int, std::map<std::string, double>> counted;
+  for (int device = 0; exists(device); ++device) {
+    for (const auto& counter : machine().node.counters) {
+      if (counter.device == physical(device)) {
+        counted[device][counter.name] += value_at(counter.points, soak_seconds());
+      }
+    }
+  }
+  return counted;
+}
+
+std::vector<Flip> flips() {
+  std::vector<Flip> all;
+  for (int device = 0; exists(device); ++device) {
+    for (const auto& flip : machine().node.flips) {
+      if (flip.device == physical(device)) {
+        all.push_back({device, flip.at - machine().clock, flip.offset_bytes, flip.bit});
+      }
+    }
+  }
+  return all;
 }
 
 const std::string& problem() { return machine().problem; }

@@ -43,6 +43,7 @@ struct Machine {
   NodeDescription node;
   std::string problem;
   std::vector<int> visible;    ///< the node's device behind each device of this process
+  double clock = 0;            ///< seconds of a soak before this process
   double noise = 0;            ///< relative standard deviation of an operation's time
   double device_messages = 0;  ///< bytes per second that a message of device memory gets, at most
   std::mt19937_64 random;

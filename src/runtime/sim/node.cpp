@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <fstream>
+#include <limits>
 #include <stdexcept>
 #include <utility>
 
@@ -13,7 +14,7 @@ namespace {
 
 using nlohmann::json;
 
-constexpr const char* kFormat = "fabricheck-platform-5";
+constexpr const char* kFormat = "fabricheck-platform-6";
 constexpr const char* kSystemFormat = "fabricheck-system-1";
 constexpr const char* kCommand = "fabricheck node platform NODE > FILE";
 
@@ -78,6 +79,37 @@ LinkFault fault_of(const json& entry) {
   fault.times = entry.value("first", fault.times);
   fault.hangs = entry.value("hangs", false);
   return fault;
+}
+
+/// Points of an overlay that changes with time. Throws std::runtime_error unless they are in order.
+OverTime points_of(const json& entry) {
+  OverTime points;
+  for (const auto& point : entry) {
+    points.push_back({point.at(0), point.at(1)});
+    if (points.size() > 1 && points.back().first < points[points.size() - 2].first) {
+      throw std::runtime_error("points of time are not in order");
+    }
+  }
+  if (points.empty()) {
+    throw std::runtime_error("what changes with time has no point");
+  }
+  return points;
+}
+
+/// What changes with time of the devices.
+void add_over_time(NodeDescription& node, const json& entries) {
+  for (const auto& entry : entries) {
+    const int device = entry.at("device");
+    if (device < 0 || static_cast<std::size_t>(device) >= node.devices.size()) {
+      throw std::runtime_error("there is no device " + std::to_string(device));
+    }
+    if (entry.contains("flip")) {
+      const auto& flip = entry["flip"];
+      node.flips.push_back({device, flip.at(0), flip.at(1), flip.at(2)});
+    } else {
+      node.counters.push_back({device, entry.at("counter"), points_of(entry.at("points"))});
+    }
+  }
 }
 
 /// Adds a link for each fault that takes bandwidth from some sizes only, which these transfers
@@ -190,6 +222,9 @@ NodeDescription parse(const json& content, const json& entry) {
     numbers.add(name, node.links.size());
     node.links.push_back({name, 1e9 * positive(entry.at("gbs"), "the bandwidth of '" + name + "'"),
                           entry.at("each").get<bool>()});
+    if (entry.contains("over_time")) {
+      node.links.back().over_time = points_of(entry["over_time"]);
+    }
     for (const auto& fault : entry.value("faults", json::array())) {
       node.links.back().faults.push_back(fault_of(fault));
     }
@@ -225,6 +260,7 @@ NodeDescription parse(const json& content, const json& entry) {
   if (!entry.is_null()) {
     add_network(node, entry, numbers);
   }
+  add_over_time(node, content.value("over_time", json::array()));
   add_migration(node, numbers);
   add_slow_sizes(node);
   return node;
@@ -289,6 +325,33 @@ auto read(const std::string& path, const Parse& parse_content) {
 }
 
 }  // namespace
+
+double value_at(const OverTime& points, double seconds) {
+  // Of two points at the same time the later one is there from then on.
+  const auto after =
+      std::upper_bound(points.begin(), points.end(), seconds,
+                       [](double value, const auto& point) { return value < point.first; });
+  if (after == points.begin()) {
+    return points.front().second;
+  }
+  const auto& before = *std::prev(after);
+  if (after == points.end()) {
+    return before.second;
+  }
+  const double part = (seconds - before.first) / (after->first - before.first);
+  return before.second + part * (after->second - before.second);
+}
+
+double next_change(const OverTime& points, double seconds, double step) {
+  const auto after =
+      std::upper_bound(points.begin(), points.end(), seconds,
+                       [](double value, const auto& point) { return value < point.first; });
+  if (after == points.end()) {
+    return std::numeric_limits<double>::infinity();
+  }
+  const bool level = after != points.begin() && std::prev(after)->second == after->second;
+  return level ? after->first : std::min(after->first, seconds + step);
+}
 
 void split_by_size(const NodeDescription& node, Route& route) {
   const auto& links = route.links;

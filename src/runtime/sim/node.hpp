@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "sim.hpp"
@@ -42,11 +43,36 @@ struct LinkFault {
   }
 };
 
+/// Seconds of a soak and values, in order; straight lines between them.
+using OverTime = std::vector<std::pair<double, double>>;
+
+/// The value at a time; before the first point that of the first, after the last that of the last.
+double value_at(const OverTime& points, double seconds);
+/// When a value may be another one than at `seconds`: at the next point, and on a slope after
+/// `step` at the latest; infinite after the last.
+double next_change(const OverTime& points, double seconds, double step);
+
+/// A counter of a device's driver, as the document's state names it: pcie.replays.
+struct CounterOverTime {
+  int device = 0;
+  std::string name;
+  OverTime points;
+};
+
+/// A bit that is wrong once in the memory of a device.
+struct FlipOverTime {
+  int device = 0;
+  double at = 0;  ///< seconds of a soak
+  std::uint64_t offset_bytes = 0;
+  int bit = 0;
+};
+
 struct LinkDescription {
   std::string name;
   double bytes_per_second = 0;
   bool each = false;  ///< every flow may have that much, else all flows share it
   std::vector<LinkFault> faults{};
+  OverTime over_time{};  ///< the part of its bandwidth that is left; empty: all of it, always
 };
 
 /// A fault that takes bandwidth of a link from some sizes only.
@@ -107,6 +133,8 @@ struct NodeDescription {
   double launch = 0;  ///< seconds of a kernel beside its traffic
   std::vector<LinkDescription> links;
   std::vector<SlowSizes> slow;
+  std::vector<CounterOverTime> counters;
+  std::vector<FlipOverTime> flips;
   std::map<std::tuple<int, Place, bool>, Route> kernel;  ///< device, memory, whether it writes
   std::map<std::pair<Place, Place>, Route> copy;         ///< source and destination
   std::map<std::pair<Place, Place>, int> parallel;       ///< links of direct ways of devices

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cmath>
 #include <set>
 #include <simgrid/kernel/resource/NetworkModelIntf.hpp>
 #include <stdexcept>
@@ -51,6 +52,35 @@ void for_each_route(const NodeDescription& node, const Visit& visit) {
   }
 }
 
+/// Seconds between two looks at a bandwidth on a slope.
+constexpr double kStep = 60;
+
+double bandwidth_now(const LinkDescription& link) {
+  return link.over_time.empty() ? link.bytes_per_second
+                                : link.bytes_per_second * value_at(link.over_time, soak_seconds());
+}
+
+/// Has the links that an overlay changes with time follow it.
+void follow_time(const std::vector<LinkDescription>& links) {
+  for (const auto& description : links) {
+    if (description.over_time.empty()) {
+      continue;
+    }
+    s4u::Actor::create("time of " + description.name, platform.home, [description] {
+      auto* link = s4u::Link::by_name(description.name);
+      for (;;) {
+        const double now = soak_seconds();
+        const double next = next_change(description.over_time, now, kStep);
+        if (std::isinf(next)) {
+          return;
+        }
+        s4u::this_actor::sleep_for(std::max(next - now, 1e-6));
+        link->set_bandwidth(bandwidth_now(description));
+      }
+    })->daemonize();
+  }
+}
+
 /// Builds a zone of hosts and routes.
 class Builder {
  public:
@@ -58,7 +88,7 @@ class Builder {
   Builder(const std::string& name, const std::vector<LinkDescription>& links)
       : zone_(s4u::create_full_zone(name)) {
     for (const auto& description : links) {
-      auto* link = zone_->create_link(description.name, description.bytes_per_second);
+      auto* link = zone_->create_link(description.name, bandwidth_now(description));
       // Latencies are spent before a flow starts: SimGrid would share a link by latency otherwise.
       link->set_latency(0);
       link->set_sharing_policy(description.each ? s4u::Link::SharingPolicy::FATPIPE
@@ -412,6 +442,7 @@ void run(const std::function<void()>& body) {
   Builder builder("node", all.node.links);
   make_platform(all.node, builder);
   builder.seal();
+  follow_time(all.node.links);
   bool finished = false;
   s4u::Actor::create("program", platform.home, [&body, &finished] {
     body();

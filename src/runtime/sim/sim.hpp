@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
@@ -60,6 +61,21 @@ const std::string& problem();
 
 /// Seconds of the simulated clock; 0 outside a simulation.
 double now();
+
+/// Seconds of a soak: those before this process, and of the simulated clock.
+double soak_seconds();
+
+/// What the drivers of devices have counted that an overlay has count, by device and counter.
+std::map<int, std::map<std::string, double>> counters_now();
+
+/// A bit that an overlay flips.
+struct Flip {
+  int device = 0;
+  double at = 0;  ///< by the simulated clock; negative: before this process began
+  std::uint64_t offset_bytes = 0;
+  int bit = 0;
+};
+std::vector<Flip> flips();
 
 /// Says what the next kernel on the stream reads and writes.
 void declare(hipStream_t stream, std::vector<Access> accesses);

@@ -18,7 +18,8 @@ from fabricheck.core.statistics import median
 from fabricheck.judge.drift.counters import counters, of_counters, throttled
 from fabricheck.judge.drift.lines import Line
 from fabricheck.judge.drift.model import Behind, Finding, Judged, Soaks, Trend
-from fabricheck.judge.verdict.rules import NodeStatus, worst
+from fabricheck.judge.drift.rules import SOAK_RULES
+from fabricheck.judge.verdict.rules import STATUSES, NodeStatus, worst
 from fabricheck.results.soaks import Round, Soak
 
 #: Fewer peers do not tell which of them is the straggler.
@@ -79,7 +80,7 @@ def judge(soak: Soak) -> Judged:
     findings += of_counters(grown, load)
     findings += throttled(load)
     findings += _missing(soak, load)
-    ordered = sorted(findings, key=lambda each: (each.status is None, each.from_h))
+    ordered = sorted(findings, key=_place)
     loaded = sum(each.load_s for each in load)
     cpu = [each.cpu_s for each in load if each.cpu_s is not None]
     return Judged(
@@ -97,6 +98,12 @@ def judge(soak: Soak) -> Judged:
         counters=grown,
         soak=soak,
     )
+
+
+def _place(finding: Finding) -> tuple[int, float]:
+    """Return by what findings are sorted: the worst first, what is only told last."""
+    status = finding.status
+    return (len(STATUSES) if status is None else STATUSES.index(status)), finding.from_h
 
 
 def _of_rounds(rounds: Iterable[Round]) -> Iterator[Finding]:
@@ -159,10 +166,10 @@ def _stragglers(soak: Soak, rounds: Sequence[Round]) -> Iterator[Finding]:
             middle = median(peers)
             behind = levels[line.name] / middle - 1
             apart = (max(peers) - min(peers)) / middle
-            if behind < -line.floor and apart < min(line.floor, -behind / 2):
+            if behind < -line.floor and apart < -behind / 2:
                 yield Finding(
                     rule="straggler",
-                    status="PERF-FAIL",
+                    status=SOAK_RULES["straggler"].status,
                     member=line.name,
                     devices=line.member.devices,
                     from_h=line.at_h[0],

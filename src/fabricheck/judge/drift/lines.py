@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from fabricheck.core.statistics import Slope, median, slope
 from fabricheck.judge.comparison.judging import FLOORS
 from fabricheck.judge.drift.model import Finding, Trend
+from fabricheck.judge.drift.rules import SOAK_RULES
 from fabricheck.results.soaks import Member, Round, Value
 
 #: Rounds before and after a step, at least.
@@ -97,7 +98,7 @@ class Line:
             if trend.change < -self.floor and trend.high < 0:
                 return Finding(
                     rule="drift",
-                    status="PERF-FAIL",
+                    status=SOAK_RULES["drift"].status,
                     member=self.name,
                     devices=self.member.devices,
                     from_h=self.at_h[0],
@@ -127,7 +128,7 @@ class Line:
         high = max(rates[at:]) / min(rates[:at]) - 1
         return Finding(
             rule="step",
-            status="PERF-FAIL",
+            status=SOAK_RULES["step"].status,
             member=self.name,
             devices=self.member.devices,
             from_h=self.at_h[at - 1],
@@ -171,7 +172,7 @@ class Line:
         lowest = min(bad, key=lambda number: parts[number])
         yield Finding(
             rule="comes-and-goes",
-            status="UNSTABLE",
+            status=SOAK_RULES["comes-and-goes"].status,
             member=self.name,
             devices=self.member.devices,
             from_h=self.at_h[bad[0]],
