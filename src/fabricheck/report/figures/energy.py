@@ -11,29 +11,31 @@ from fabricheck.report.figures.rows import Row, of_point
 from fabricheck.results.observed import Observed
 from fabricheck.results.rows import Series
 
-GROSS, NET = "all that the devices take", "without idle power"
+GROSS, NET = "gross", "net of idle power"
 _COLOURS = {GROSS: PALETTE[0], NET: PALETTE[1]}
 
 
 def figures(observed: Observed) -> Iterator[Figure]:
     """Yield the energy of each path at each size, of the first device or pair that was held."""
-    held: dict[tuple[str, int], Series] = {}
+    held: dict[tuple[str, str | None, int], Series] = {}
     for point in observed.series:
         if point.pj_per_bit is not None:
-            held.setdefault((point.description, point.bytes), point)
+            held.setdefault((point.description, point.link_class, point.bytes), point)
     rows: list[Row] = []
-    for (path, count), point in held.items():
-        name = f"{path}, {size(count)}"
-        rows += list(_rows(name, point))
+    for point in held.values():
+        # Longer names do not fit beside the bars.
+        over = f" {point.link_class}" if point.link_class else ""
+        rows += list(_rows(f"{point.operation}{over}, {size(point.bytes)}", point))
     if rows:
         yield Figure(
             id="energy-by-path",
             title="Energy of a moved bit by path and size",
             kind=observed.clock,
             says=(
-                "By the counters of the devices at work, of the first device or pair of each path. "
+                "Derived from the power of the devices at work, by their counters, and the bytes that they "
+                "moved; of the first device or pair of each path. "
                 + "; ".join(
-                    f"{row['path']} {cell(row['value'])} pJ/bit at {cell(row['gb_per_s'])} GB/s"
+                    f"{row['path']}: {cell(row['value'])} pJ/bit at {cell(row['gb_per_s'])} GB/s"
                     for row in rows
                     if row["series"] == GROSS
                 )
