@@ -32,8 +32,8 @@ def figures(observed: Observed) -> Iterator[Figure]:
             title="Energy of a moved bit by path and size",
             kind=observed.clock,
             says=(
-                "Derived from the power of the devices at work, by their counters, and the bytes that they "
-                "moved; of the first device or pair of each path. "
+                "Derived from the power of the devices at work, by their counters, and the bytes "
+                "that they moved; of the first device or pair of each path. "
                 + "; ".join(
                     f"{row['path']}: {cell(row['value'])} pJ/bit at {cell(row['gb_per_s'])} GB/s"
                     for row in rows
