@@ -21,7 +21,7 @@ constexpr std::size_t kMostSegments = 21;
 constexpr std::size_t kStepsOfSegment = 10;
 constexpr std::size_t kLeastIdleSteps = 5;
 constexpr double kLongestLoad = 60;  // seconds; a counter that needs more gives no watts
-constexpr double kSeenInIdle = 0.1;  // load below this part of the idle power shows no delay
+constexpr double kSeenInIdle = 0.5;  // load below this part of the idle power shows no delay
 constexpr auto kPollEvery = std::chrono::milliseconds(2);
 
 /// The changes from one time to another; empty if `from` is not before `to`.
@@ -97,6 +97,7 @@ class Polling {
       : counters_(counters),
         clocks_(clocks),
         last_(counters.size()),
+        blocked_(counters.size()),
         ticks_(counters.size()),
         thread_([this] { work(); }) {}
   Polling(const Polling&) = delete;
@@ -131,6 +132,7 @@ class Polling {
       if (const double at = read_at_; at > 0 && wall_seconds() >= at) {
         read_at_ = 0;
         auto reading = clocks_();
+        blocked_.assign(counters_.size(), true);
         const std::lock_guard lock(mutex_);
         reading_ = std::move(reading);
       }
@@ -145,16 +147,19 @@ class Polling {
     }
     // The first value may be of any time; a change was between two readings, of which this is the
     // later one: all are seen late by as much, in the mean.
-    if (last_[i] && *last_[i] != *joules) {
+    // That is not so after the clocks were read, which takes as long as a step.
+    if (last_[i] && *last_[i] != *joules && !blocked_[i]) {
       const std::lock_guard lock(mutex_);
       ticks_[i].push_back({wall_seconds(), *joules});
     }
     last_[i] = joules;
+    blocked_[i] = false;
   }
 
   const std::vector<EnergyCounter>& counters_;
   const EnergyMeter::Clocks& clocks_;
   std::vector<std::optional<double>> last_;
+  std::vector<bool> blocked_;  ///< by counter, whether it could not be read for some time
   mutable std::mutex mutex_;
   std::vector<std::vector<EnergyTick>> ticks_;
   json reading_;
