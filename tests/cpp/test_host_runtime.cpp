@@ -7,11 +7,13 @@
 #include <chrono>
 #include <cstdlib>
 #include <functional>
+#include <memory>
 #include <string>
 #include <thread>
 #include <vector>
 
 #include "faults.hpp"
+#include "harness/devices.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
@@ -277,6 +279,27 @@ TEST_CASE("a kernel of stream that did not run is found, whatever those before i
   const StreamCase measured{StreamOperation::copy, kBytes, 256, Stores::plain};
   check_that_loss_is_found(
       "two devices", [&] { return two.measure(measured, one_by_one(2), 0, {}); }, 2 * kComparison);
+}
+
+TEST_CASE("a trial of stores serves the devices that follow") {
+  using namespace stream;
+  const std::uint64_t large = 64 << 20;  // two arrays are 128 MiB
+  const StreamCase measured{StreamOperation::copy, large, 256, {}};
+  auto first =
+      std::make_unique<DeviceSet>(std::vector<int>{0}, Placement{}, Placement{}, large, false);
+  std::string stores;
+  const auto measure = [&](DeviceSet& set) {
+    auto series = set.measure(measured, one_by_one(2), 0, {});
+    stores = series.front().stores;
+    return series;
+  };
+  const auto of_first = operations_of([&] { return measure(*first); });
+  const auto chosen = stores;
+  DeviceSet second({1}, {}, {}, large, false, std::move(first));
+  const auto of_second = operations_of([&] { return measure(second); });
+  CHECK(stores == chosen);
+  constexpr int trial = 8;
+  CHECK(of_first == of_second + (past_caches(2 * large, host_last_level_cache()) ? trial : 0));
 }
 
 TEST_CASE("a copy between peers that was not made is found, whatever those before it brought") {

@@ -71,6 +71,9 @@ DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement desti
     throw std::invalid_argument("the set before has other arrays");
   }
   std::map<int, std::unique_ptr<Member>> kept;
+  if (before) {
+    tried_ = std::move(before->tried_);
+  }
   for (auto& member : before ? std::move(before->members_) : decltype(members_){}) {
     const int device = member->stream.device();
     if (std::find(devices_.begin(), devices_.end(), device) != devices_.end()) {
@@ -161,6 +164,19 @@ Stores DeviceSet::stores_for(const StreamCase& measured) {
   if (!cpu_ || !past_caches(measured)) {
     return Stores::plain;  // a GPU writes whole sectors anyway
   }
+  const auto& variant = measured.variant;
+  const std::tuple alike(measured.operation, measured.bytes, measured.block_size, variant.elements,
+                         variant.streaming_loads, variant.grid, devices_.size());
+  const auto known = tried_.find(alike);
+  if (known != tried_.end()) {
+    return known->second;
+  }
+  const auto faster = faster_stores(measured);
+  tried_.emplace(alike, faster);
+  return faster;
+}
+
+Stores DeviceSet::faster_stores(const StreamCase& measured) {
   // Whether a CPU gains by not reading the lines it overwrites depends on the CPU, so it is tried.
   const auto shortest = [&](Stores stores) {
     auto trial = batch_of(measured, stores);

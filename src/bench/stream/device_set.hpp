@@ -2,9 +2,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "harness/concurrent.hpp"
@@ -31,7 +33,8 @@ struct StreamCase {
   StreamOperation operation = StreamOperation::copy;
   std::uint64_t bytes = 0;  ///< of each array
   int block_size = 256;
-  /// Unset: on a CPU with arrays past its caches what a short trial finds faster, else plain.
+  /// Unset: on a CPU with arrays past its caches what a short trial finds faster, else plain. One
+  /// trial serves all sets of as many devices: they have the same CPU.
   std::optional<Stores> stores;
   Variant variant{};  ///< but for its stores
 };
@@ -66,6 +69,7 @@ class DeviceSet {
   [[nodiscard]] ConcurrentBatch batch_of(const StreamCase& measured, Stores stores);
   /// What was asked for, else what is faster here.
   [[nodiscard]] Stores stores_for(const StreamCase& measured);
+  [[nodiscard]] Stores faster_stores(const StreamCase& measured);
   [[nodiscard]] Series describe(const StreamCase& measured, Stores stores, int batch,
                                 int device) const;
 
@@ -75,6 +79,9 @@ class DeviceSet {
   std::vector<std::unique_ptr<Member>> members_;
   StartGate gate_;
   bool cpu_ = false;
+  /// What a trial chose, by operation, size, block, elements, loads, grid and number of devices.
+  std::map<std::tuple<StreamOperation, std::uint64_t, int, int, bool, int, std::size_t>, Stores>
+      tried_;
   std::uint64_t cache_bytes_ = 0;  // the largest cache the arrays could hide in
 };
 
