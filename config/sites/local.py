@@ -30,6 +30,7 @@ site_configuration = {
                         "mpi_launcher": "mpiexec",
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
+                        "arrays_fit_caches": host.arrays_fit_caches(),
                         "scan_sizes": f"1KiB:{host.scan_bytes()}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.scan_bytes()}",

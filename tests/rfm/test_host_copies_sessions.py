@@ -137,12 +137,15 @@ def test_a_domain_with_half_its_memory_is_named(suite):
         assert re.search(sentence, said), outcome
 
 
-def test_the_memory_of_this_machine_is_copied(suite, built):
+@pytest.mark.parametrize(("cache", "regime"), [(1 << 20, "memory"), (480 << 20, "cache")])
+def test_the_memory_of_this_machine_is_copied(suite, built, command, cache, regime):
     suite.variables["FABRICHECK_HOST_PROGRAMS"] = str(built)
-    # Arrays of 16 MiB are far larger than this cache, whatever the machine has. Other tests use the
-    # same memory.
-    suite.variables["HWLOC_SYNTHETIC"] = "numa:1 l3:1(size=1048576) core:1 pu:1"
+    # Arrays of 16 MiB are far larger than the one cache, whatever the machine has, and within the
+    # other: those of a machine that would take minutes. Other tests use the same memory.
+    suite.variables["HWLOC_SYNTHETIC"] = f"numa:1 l3:1(size={cache}) core:1 pu:1"
     suite.own_settings("local.py", "host.array_bytes()", "16 << 20")
+    site = suite.config / "sites" / "local.py"
+    edit(site, "host.arrays_fit_caches()", str(regime == "cache"))
     edit(suite.config / "sites" / "local.py", '"noise_limit": 0.75,', '"noise_limit": 10,')
     # Of two devices alike one does.
     edit(suite.own_checks() / "memcpy" / "memcpy.py", '    devices = "each"', '    devices = "0"')
@@ -152,6 +155,11 @@ def test_the_memory_of_this_machine_is_copied(suite, built):
     document = load_document(file)
     assert document["clock"] == "measured"
     assert {one["experiment"] for one in document["series"]} == {"E2"}
+    assert {one["regime"] for one in document["series"]} == {regime}
+    assert len(values(suite)["memcpy_near"]) == 6
+    report = max(suite.results.glob("reports/*.json"), key=lambda path: path.stat().st_mtime)
+    verdict = command("verdict", report, "--output", suite.folder / "v", code=13, json=True)
+    assert ("may be the speed of caches" in verdict.stdout) == (regime == "cache")
 
 
 @pytest.fixture

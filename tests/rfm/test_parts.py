@@ -292,15 +292,24 @@ def test_a_shared_cache_counts_once_and_each_cache_counts(tmp_path):
     assert last_level_cache_bytes(tmp_path) == 64 << 20
     assert host.array_bytes(tmp_path) == 128 << 20
     cpu(tmp_path, 4, shared="4-5", cache=f"{66 << 10}K")
-    assert host.array_bytes(tmp_path) == 320 << 20  # twice 130 MiB, in steps of 64
+    assert host.array_bytes(tmp_path, cores=64) == 320 << 20  # twice 130 MiB, in steps of 64
 
 
 def test_arrays_of_large_caches_are_not_larger_than_needed(tmp_path):
     cpu(tmp_path, 0, cache=f"{260 << 10}K")
-    assert host.array_bytes(tmp_path) == 576 << 20
-    assert host.scan_bytes(tmp_path) == 1 << 30
+    assert host.array_bytes(tmp_path, cores=64) == 576 << 20
+    assert host.scan_bytes(tmp_path, cores=64) == 1 << 30
     cpu(tmp_path, 1, shared="1", cache=f"{1152 << 10}K")
-    assert host.array_bytes(tmp_path) == host.PAST_ANY_CACHE // 2
+    assert host.array_bytes(tmp_path, cores=64) == host.PAST_ANY_CACHE // 2
+    assert not host.arrays_fit_caches(tmp_path, cores=64)
+
+
+def test_arrays_of_few_cores_are_bounded_by_time(tmp_path):
+    cpu(tmp_path, 0, shared="0-1", cache=f"{480 << 10}K")
+    assert host.array_bytes(tmp_path, cores=2) == 256 << 20
+    assert host.arrays_fit_caches(tmp_path, cores=2)
+    assert host.array_bytes(tmp_path, cores=8) == 960 << 20  # both: four times 480 MiB
+    assert not host.arrays_fit_caches(tmp_path, cores=8)
 
 
 def test_a_machine_that_hides_its_caches_and_frequency(tmp_path):

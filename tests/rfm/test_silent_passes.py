@@ -79,6 +79,8 @@ RULES = {"device-hidden": {"setting"}, "launches-block": {"setting"}, "caches-hi
 @pytest.fixture(scope="module")
 def wrong(shared_suite):
     """One session in which each start of the program does another thing wrong."""
+    # Whatever caches this machine has.
+    shared_suite.own_settings("local.py", "host.arrays_fit_caches()", "False")
     return shared_suite, shared_suite(
         "-r", "-n", "stream_local", f"--repeat={len(FAULTS)}", fault=",".join(FAULTS)
     )

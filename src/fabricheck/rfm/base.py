@@ -118,11 +118,13 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def judged_metrics(self) -> Sequence[Metric]:
         """Return these metrics, and the metrics that compare a metric's similar members.
 
-        Virtual devices are one memory at two times: they are not compared.
+        Virtual devices are one memory at two times: they are not compared. Where their arrays are
+        bounded by time, their metrics are of what was measured, in caches or not.
         """
         expected = self.expected_metrics()
         if self.runtime == "host":
-            return expected
+            in_caches = self.current_partition.extras.get("arrays_fit_caches", False)
+            return [metric.of_any_regime() for metric in expected] if in_caches else expected
         return [*expected, *relative.alike(expected, self.population(), self.node)]
 
     def collective_rule(
@@ -505,7 +507,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""
-        beyond = any(metric.where.get("regime") == "memory" for metric in self.expected_metrics())
+        beyond = any(metric.where.get("regime") == "memory" for metric in self.judged_metrics())
         hidden = host.hidden_caches(document) if beyond else None
         return [hidden] if hidden else []
 

@@ -124,22 +124,40 @@ def hidden_caches(document: ResultDocument, cpus: Path = CPUS) -> str | None:
 PAST_ANY_CACHE = 4 << 30
 
 
-def array_bytes(cpus: Path = CPUS) -> int:
+#: Bytes of both arrays of a copy for each core that may run: a bound of time, stated in bytes so
+#: that all sessions of a machine measure the same. A core that copies 5 GB/s (assumed) takes 0.05
+#: s, and a check makes some 200 passes over its arrays.
+BYTES_OF_A_CORE = 256 << 20
+
+
+def array_bytes(cpus: Path = CPUS, cores: int | None = None) -> int:
     """Return the bytes of one array, a multiple of 64 MiB and at least 128 MiB.
 
-    Both arrays of a copy together are at least four times the last-level caches, or 4 GiB. Not the
-    next power of two: near twice as much takes near twice the time, which checks on large caches do
-    not have.
+    Both arrays of a copy together are at least four times the last-level caches, or 4 GiB, or
+    BYTES_OF_A_CORE for each core. Not the next power of two: near twice as much takes near twice
+    the time, which checks on large caches do not have.
+
+    :param cores: those that may run; by default those open to this process.
     """
     step = 64 << 20
-    together = min(4 * last_level_cache_bytes(cpus), PAST_ANY_CACHE)
+    cores = len(os.sched_getaffinity(0)) if cores is None else cores
+    together = min(_past_caches(cpus), cores * BYTES_OF_A_CORE)
     return max(2, math.ceil(together / 2 / step)) * step
 
 
-def scan_bytes(cpus: Path = CPUS) -> int:
+def arrays_fit_caches(cpus: Path = CPUS, cores: int | None = None) -> bool:
+    """Return whether the bound of time keeps both arrays of a copy within what caches may hold."""
+    return 2 * array_bytes(cpus, cores) < _past_caches(cpus)
+
+
+def _past_caches(cpus: Path) -> int:
+    return min(4 * last_level_cache_bytes(cpus), PAST_ANY_CACHE)
+
+
+def scan_bytes(cpus: Path = CPUS, cores: int | None = None) -> int:
     """Return the size at which scans end: 256 MiB, doubled until it is at least `array_bytes`."""
     size = 256 << 20
-    while size < array_bytes(cpus):
+    while size < array_bytes(cpus, cores):
         size *= 2
     return size
 

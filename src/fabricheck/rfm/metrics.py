@@ -10,7 +10,7 @@ from __future__ import annotations
 import itertools
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from fabricheck.core.show import enumerated, listed, numbered
@@ -69,6 +69,11 @@ class Metric:
     def stem(self) -> str:
         """What the names of metrics begin with that compare this one."""
         return self.name.removesuffix(f"_{self.reduce}")
+
+    def of_any_regime(self) -> Metric:
+        """Return the metric of the same series, whether caches can hold their arrays or not."""
+        where = {name: value for name, value in self.where.items() if name != "regime"}
+        return replace(self, where=where)
 
     @property
     def of_medians(self) -> bool:

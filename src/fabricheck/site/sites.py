@@ -410,6 +410,7 @@ class _PartitionExtras(StrictModel, extra="allow"):
     noise_limit: NoiseLimit | None = None
     host_noise_limit: NoiseLimit | None = None
     array_bytes: Count | None = None
+    arrays_fit_caches: bool = False
     concurrent_bytes: Count | None = None
     peer_bytes: Count | None = None
     scan_kernels: Kernels | None = None

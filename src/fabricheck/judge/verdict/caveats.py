@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
 
+from fabricheck.core import amounts
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
@@ -20,6 +21,9 @@ from fabricheck.results.session import Case
 
 #: The number of checks that a caveat names.
 _MOST_CHECKS = 3
+
+#: The programs whose arrays are bounded by time on a machine without GPUs.
+_OF_HOST_ARRAYS = ("stream", "memcpy")
 
 #: The number of variables that a caveat names.
 _MOST_VARIABLES = 8
@@ -105,6 +109,7 @@ def result_caveats(
     yield from _other_traffic(documents)
     hosts = (document["host"] for document in documents if document["clock"] == "measured")
     yield from islice(filter(None, map(session_settings.numa_balancing, hosts)), 1)
+    yield from dict.fromkeys(filter(None, map(_in_caches, documents)))
     counted = limits(cases)
     metrics = counted.total()
     if metrics and counted["free"] == metrics:
@@ -118,6 +123,22 @@ def result_caveats(
         yield "No metric was recorded, so its speed is not judged."
     if skipped:
         yield f"{skipped} of {count(checks, 'check')} {'was' if skipped == 1 else 'were'} skipped."
+
+
+def _in_caches(document: ResultDocument) -> str | None:
+    """Return a sentence where caches may hold the largest arrays of virtual devices."""
+    program, host = document["program"], document["host"]
+    if program["runtime"] != "host" or program["name"] not in _OF_HOST_ARRAYS:
+        return None
+    largest = max((series["bytes"] for series in document["series"]), default=0)
+    held = [series["bytes"] for series in document["series"] if series["regime"] == "cache"]
+    if largest not in held:
+        return None
+    return (
+        f"Node {host['hostname']}: arrays of {amounts.size(largest)} each are together less than "
+        f"four times the caches of {amounts.size(host['last_level_cache_bytes'])}, since larger "
+        "ones would take minutes; such values may be the speed of caches, not of memory."
+    )
 
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
