@@ -1,3 +1,5 @@
+#include <unistd.h>  // environ
+
 #include <algorithm>
 #include <array>
 #include <cstdlib>
@@ -7,8 +9,7 @@
 
 #include "harness/host.hpp"
 #include "harness/simulation.hpp"
-
-extern char** environ;
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck {
 
