@@ -92,7 +92,21 @@ def test_sessions_that_leave_no_load_end_it_after_three(results_folder, monkeypa
     loop.run()
     record = soaks.read(soaks.path_of(results_folder, "soak"))
     assert len(record.rounds) == running.MOST_FAILED
-    assert "left no load" in record.ended
+    assert "its session ran no check" in record.ended
+
+
+def test_a_reframe_that_refuses_ends_it_with_its_sentence(results_folder, tmp_path):
+    reframe = tmp_path / "reframe"
+    reframe.write_text("#!/bin/sh\necho 'ERROR: local:gpu has no node model.'\nexit 1\n")
+    reframe.chmod(0o755)
+    quiet = {"quiet_set": "smoke", "quiet_every": 1}
+    soak = soak_of([]).model_copy(update={"plan": PLAN.model_copy(update=quiet)})
+    loop = running.Loop(
+        soak, results_folder, str(reframe), lambda results: [], print, goes_on=False
+    )
+    loop.run()
+    assert [each.kind for each in loop.soak.rounds] == ["quiet", "load", "quiet"]
+    assert loop.soak.ended.endswith("ERROR: local:gpu has no node model.")
 
 
 def test_no_round_begins_that_would_outlast_the_allocation(results_folder, monkeypatch):

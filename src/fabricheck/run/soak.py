@@ -32,7 +32,7 @@ from fabricheck.schedulers import table
 #: Seconds between two looks at a session, and those in which it may end its checks.
 _LOOK_S, _GRACE_S = 0.2, 60.0
 
-#: Sessions one after another that leave no load, after which the soak ends.
+#: Sessions one after another that measure nothing, after which the soak ends.
 MOST_FAILED = 3
 
 #: Sessions with a finding that are left whole, from the first on.
@@ -188,8 +188,7 @@ class Loop:
             "RFM_ENABLE_RESULTS_STORAGE": "n",
         }
         command = [self._reframe, "--nocolor", "-r", *chosen, *plan.arguments]
-        log = soaks.path_of(self.results, self.soak.name).with_suffix(".log")
-        with log.open("wb") as out:
+        with self._log.open("wb") as out:
             process = subprocess.Popen(
                 command,
                 env=environment,
@@ -209,12 +208,25 @@ class Loop:
         if process.returncode == EXIT_NODE_OPEN:
             self._failed = MOST_FAILED
 
+    @property
+    def _log(self) -> Path:
+        """What the last session printed."""
+        return soaks.path_of(self.results, self.soak.name).with_suffix(".log")
+
+    def _last_line(self) -> str:
+        """Return the last line that a session printed, behind a colon; empty without one."""
+        if not self._log.exists():
+            return ""
+        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
+        printed = [line.strip() for line in lines if line.strip()]
+        return f": {printed[-1]}" if printed else ""
+
     def _add(self, name: str, kind: Kind, results: Results | None, took_s: float) -> None:
         """Add the record of a round, and delete what need not be left of others."""
         began_h = self.soak.hours
         if results is None:
             now = datetime.now().astimezone()
-            problem = "its session left nothing"
+            problem = f"its session ran no check{self._last_line()}"
             round_ = Round(
                 kind=kind, session=name, began=now, began_h=began_h, took_s=0, problem=problem
             )
@@ -237,7 +249,7 @@ class Loop:
         )
         self._failed = self._failed + 1 if round_.problem is not None else 0
         if self._failed >= MOST_FAILED:
-            self._end(f"{MOST_FAILED} sessions left no load, the last as {round_.problem}")
+            self._end(f"{MOST_FAILED} sessions measured nothing, the last as {round_.problem}")
         if any(each.positive for each in round_.findings) and not self._goes_on:
             self._end("a round has evidence of a fault of hardware")
         self._prune()
@@ -312,11 +324,12 @@ def _files_of(session: Session, results: Path) -> Iterator[Path]:
 
 
 def _results_of(name: str) -> Results | None:
-    """Return the session of a name; None where there is none that can be read."""
+    """Return the session of a name; None where there is none that can be read, or no check ran."""
     try:
-        return reading.read([name])
+        results = reading.read([name])
     except (FabricheckError, NotFoundError):
         return None
+    return results if list(results.checks) else None
 
 
 def is_name(text: str) -> bool:
