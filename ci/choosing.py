@@ -19,12 +19,13 @@ import ast
 import difflib
 import math
 import re
-import textwrap
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cache, cached_property
 from pathlib import Path
+
+from weighing import Weighed, Weights, in_row, in_threes, literals, row, words
 
 #: What a word of a change counts: gone from a line, as a test may quote it; in a changed line, in
 #: the name of what holds it, in the body of that function, and in the path.
@@ -59,15 +60,11 @@ SATURATION, LENGTH = 1.5, 0.3
 #: a way, which may start the file as a program.
 STEPS = (2.0, 1.6, 1.3, 1.1, 0.6)
 
-_WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*|\d+(?:\.\d+)?")
-_PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+|\d+")
 _NAME = re.compile(r"\w+")
 _IMPORT = re.compile(r"^\s*import ([\w.]+)", re.MULTILINE)
 _FROM = re.compile(r"^\s*from ([\w.]+) import (\([^)]*\)|.*)", re.MULTILINE)
-_ENDINGS = ("ings", "ing", "ies", "ied", "ed", "es", "s")
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
-Weights = dict[str, float]
 
 
 @dataclass(frozen=True)
@@ -91,7 +88,7 @@ class Test:
     path: str
     text: str
     slow: bool
-    words: Weights
+    weighed: Weighed
     imports: set[str]
     uses: str
     recorded: bool = False
@@ -102,71 +99,14 @@ class Test:
         return in_row(self.uses)
 
 
-@cache
-def stem(word: str) -> str:
-    """Return a word without the ending of a plural or a tense."""
-    for ending in _ENDINGS:
-        if word.endswith(ending) and len(word) - len(ending) >= 3:
-            return word.removesuffix(ending)
-    return word
-
-
 def _naming(folder: str) -> tuple[str, ...]:
     """Return the ways in which a text names a folder."""
     return f'"{folder}"', f"{folder}/", f'/{folder}"'
 
 
-def in_row(text: str) -> str:
-    """Return the words of a text in a row, each between spaces."""
-    return f" {' '.join(_row(text))} "
-
-
-def _row(text: str) -> list[str]:
-    words_of_text = [word.strip("_") for word in _WORD.findall(text.lower())]
-    return [word for word in words_of_text if word]
-
-
-def in_threes(text: str) -> set[str]:
-    """Return each three neighbours among the words of a text, as ``in_row``."""
-    row = _row(text)
-    return {f" {' '.join(row[at : at + 3])} " for at in range(len(row) - 2)}
-
-
-def literals(text: str) -> set[str]:
-    """Return the texts that a piece of Python states, each up to what is formatted into it."""
-    try:
-        tree = ast.parse(textwrap.dedent(text))
-    except SyntaxError:
-        return set()
-    values = {node.value for node in ast.walk(tree) if isinstance(node, ast.Constant)}
-    return {value for value in values if isinstance(value, str)}
-
-
-@cache
-def words(text: str) -> Counter[str]:
-    """Return the words of a text: identifiers, their parts, and pairs of neighbours."""
-    counted: Counter[str] = Counter()
-    before = None
-    for match in _WORD.finditer(text):
-        word = match[0].strip("_").lower()
-        parts = [stem(part.lower()) for part in _PART.findall(match[0])]
-        counted[word] += 1
-        counted.update(part for part in parts if part != word)
-        if before is not None:
-            counted[f"{before} {word}"] += 1
-        before = word
-    return counted
-
-
 @cache
 def _names(text: str) -> frozenset[str]:
     return frozenset(_NAME.findall(text))
-
-
-def add(weights: Weights, text: str, weight: float) -> None:
-    """Add the words of a text, each by how often it is there."""
-    for word, number in words(text).items():
-        weights[word] = weights.get(word, 0) + weight * number
 
 
 def imported(text: str) -> set[str]:
@@ -251,8 +191,12 @@ class File:
 class Tree:
     """The tests of a tree, and the ways from them to its files."""
 
-    def __init__(self, root: Path) -> None:
-        """Read all tests, and the imports of all modules."""
+    def __init__(self, root: Path, changes: Iterable[Change] | None = None) -> None:
+        """Read all tests, and the imports of all modules.
+
+        :param changes: those that are asked for, whose words alone are counted, which takes half
+            the time; None for any.
+        """
         self.root = root
         tests = [File(path, path.stem) for path in sorted((root / "tests").rglob("*.py"))]
         sources = [(root / "src", path) for path in sorted((root / "src").rglob("*.py"))]
@@ -266,6 +210,7 @@ class Tree:
         helpers = [file for file in tests if file.path.name != "conftest.py"]
         self.helpers = {file.module: file for file in helpers}
         self.helpers |= {self._of_source(root / "tests", one.path).module: one for one in helpers}
+        self.wanted = None if changes is None else self._wanted(changes)
         self.tests: list[Test] = []
         for file in tests:
             for name, node in file.tests():
@@ -277,6 +222,16 @@ class Tree:
                 self.importers[module].add(file.module)
         self.having = self._having()
 
+    def _wanted(self, changes: Iterable[Change]) -> set[str]:
+        """Return the words that choosing asks for."""
+        wanted: set[str] = set()
+        for change in changes:
+            wanted |= self._weights(change).keys()
+            for three in threes_of(change):
+                first, middle, last = three.split()
+                wanted |= {f"{first} {middle}", f"{middle} {last}"}
+        return wanted
+
     def _of_source(self, folder: Path, path: Path) -> File:
         parts = path.relative_to(folder).with_suffix("").parts
         return File(path, ".".join(parts).removesuffix(".__init__"))
@@ -285,26 +240,27 @@ class Tree:
         """Yield a test, or those of the recorded texts that it compares."""
         path = str(file.path.relative_to(self.root))
         text, slow = file.text_of(node), "slow" in file.marks(node)
-        weights: Weights = {}
+        weighed = Weighed(self.wanted)
         imports = {*file.imports}
         texts = [text]
         for holder, used in self._used(file, node):
             helps = holder is not file and holder.path.name != "conftest.py"
-            add(weights, holder.text_of(used), IN_HELPER if helps else IN_USED)
+            weighed.add(holder.text_of(used), IN_HELPER if helps else IN_USED)
             texts.append(holder.text_of(used))
             if holder is not file:
                 imports |= imported(holder.text_of(used))
-        add(weights, text, IN_TEXT)
-        add(weights, node.name, IN_NAME)
+        weighed.add(text, IN_TEXT)
+        weighed.add(node.name, IN_NAME)
         about = f"{ast.get_docstring(file.tree)} {file.path.stem} {file.path.parent.name}"
-        add(weights, about, IN_ABOUT)
+        weighed.add(about, IN_ABOUT)
         recorded = self._recorded(file, node)
         if not recorded:
             uses = "\n".join(texts)
-            yield Test(f"{path}::{name}", path, text, slow, weights, imports, uses)
+            yield Test(f"{path}::{name}", path, text, slow, weighed, imports, uses)
         for expected in recorded:
             content = expected.read_text(encoding="utf-8")
-            pairs = {word: float(times) for word, times in words(content).items() if " " in word}
+            pairs = Weighed(self.wanted)
+            pairs.add_pairs(content)
             test, path_of = f"{path}::{name}[{expected.stem}]", expected.relative_to(self.root)
             yield Test(test, str(path_of), "", slow, pairs, imports, content, recorded=True)
 
@@ -336,11 +292,10 @@ class Tree:
     def _having(self) -> dict[str, list[tuple[int, float]]]:
         """Return by word the numbers of the tests that have it, each with what it counts there."""
         having: dict[str, list[tuple[int, float]]] = defaultdict(list)
-        lengths = [sum(test.words.values()) for test in self.tests]
-        usual = sum(lengths) / max(len(lengths), 1)
+        usual = sum(test.weighed.length for test in self.tests) / max(len(self.tests), 1)
         for number, test in enumerate(self.tests):
-            least = SATURATION * (1 - LENGTH + LENGTH * lengths[number] / usual)
-            for word, times in test.words.items():
+            least = SATURATION * (1 - LENGTH + LENGTH * test.weighed.length / usual)
+            for word, times in test.weighed.words.items():
                 having[word].append((number, times / (times + least)))
         return having
 
@@ -384,6 +339,14 @@ class Tree:
             users |= new
             todo += sorted(new)
         return users
+
+    def _weights(self, change: Change) -> Weights:
+        """Return the words of a change and of what uses it, each with the most that it counts."""
+        weights = words_of(change)
+        for name in self._users(change):
+            word = name.strip("_").lower()
+            weights[word] = max(USER, weights.get(word, 0))
+        return weights
 
     def _quoting(self, change: Change) -> dict[int, float]:
         """Return what it counts of a test, by its number, that it quotes a changed function."""
@@ -430,12 +393,8 @@ class Tree:
         A test that is changed itself comes before all others, then the recorded texts that have a
         phrase which is gone.
         """
-        weights = words_of(change)
-        for name in self._users(change):
-            word = name.strip("_").lower()
-            weights[word] = max(USER, weights.get(word, 0))
         scores: dict[int, float] = defaultdict(float)
-        for word, weight in weights.items():
+        for word, weight in self._weights(change).items():
             having = self.having.get(word, [])
             for number, share in having:
                 scores[number] += weight * self._rarity(len(having)) * share
@@ -513,13 +472,13 @@ def threes_of(change: Change) -> set[str]:
 
 
 def gone_phrases(change: Change) -> set[str]:
-    """Return the phrases of two words and more that a change takes away, as ``in_row``.
+    """Return the phrases of three words and more that a change takes away, as ``in_row``.
 
     Of Python these are whole texts, each up to what is formatted into it; of others three words.
     """
     if change.path.endswith(".py"):
         texts = literals(change.before) - literals(change.after)
-        return {in_row(text) for text in texts if len(_WORD.findall(text)) > 1}
+        return {in_row(text) for text in texts if len(row(text)) > 2}
     before, after = change.before.splitlines(), change.after.splitlines()
     spans = _spans(change)
     left = "\n".join(line for old, _ in spans for line in before[old])
@@ -585,8 +544,8 @@ def chosen(root: Path, changes: Iterable[Change], quick: int, slow: int) -> Chos
     :param quick: so many quick ones.
     :param slow: so many slow ones.
     """
-    tree = Tree(root)
     changes = list(changes)
+    tree = Tree(root, changes)
     ranked = [tree.ranked(change) for change in changes]
     longest = max(map(len, ranked), default=0)
     at_place = [tests[place : place + 1] for place in range(longest) for tests in ranked]
