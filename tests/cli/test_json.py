@@ -62,6 +62,7 @@ ELSEWHERE = {
     "limits show": "references/test_references_command.py",
     "limits transfer": "calibration/test_command.py",
     "site sets": "sets/test_sets_command.py",
+    "drift": "drift/test_soak_command.py",
     "network nics": "nics/test_nics_recorded.py",
     "node health": "nics/test_health.py",
     "network fabric": "fabric/test_fabric_command.py",
@@ -70,7 +71,7 @@ ELSEWHERE = {
 WRITING = {
     "beside rounds", "beside table", "every-node", "network record", "node best-gpus", "node draft",
     "node platform", "node record", "report", "results export", "results join", "results pack",
-    "results record", "site first-hour",
+    "results record", "site first-hour", "soak",
 }  # fmt: skip
 
 #: Names in a text: of checks and metrics, experiments, partitions, statuses.

@@ -27,12 +27,12 @@ FIELDS = {
 for field in ("unit", "runtime", "status"):
     del FIELDS[field]
 #: What these names have that is no field of a series: a role of HTML, a place in a node model, the
-#: directions of a component of the diagnosis.
-OTHERS = {"img", "devices.memory_peak_gbs", "", "from", "to", "one-way"}
+#: directions of a component of the diagnosis, the experiment of an operation.
+OTHERS = {"img", "devices.memory_peak_gbs", "", "from", "to", "one-way", "E7"}
 
 #: Words of C++ that are also names of members, programs or other kinds of thing there.
 ALSO_NAMES = {"both", "cache", "copy", "cuda", "device", "devices", "engine", "engines", "GB/s",
-              "host", "kernel", "latency", "managed", "memory", "mpi", "nic", "read", "rocm",
+              "host", "kernel", "latency", "managed", "memory", "mpi", "nic", "node", "package", "read", "rocm",
               "simulated", "us", "write"}  # fmt: skip
 
 

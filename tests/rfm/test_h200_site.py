@@ -133,7 +133,7 @@ def test_several_devices(whole, devices):
 def test_without_mpi_and_tools(h200, whole):
     h200.variables |= {"FABRICHECK_MPI": "OFF", "FABRICHECK_CUDA_OSU": ""}
     del h200.variables["FABRICHECK_NCCL_TESTS"]
-    programs = ("stream", "memcpy", "managed", "p2p", "overlap", "soak", "energy")
+    programs = ("stream", "memcpy", "managed", "p2p", "overlap", "energy")
     run, _ = checks_of(whole.outcome, 2)
     own = {check for check in run if check.startswith(programs)} | {"node_topology"}
     outcome, _ = dry_run(h200, 2)

@@ -165,7 +165,7 @@ def test_selections(suite, selection, checks):
 def test_a_mode_that_is_none_is_refused(suite):
     outcome = suite("-r", "--mode=nightly")
     assert outcome.status == UsageError.exit_code
-    assert "ERROR: There is no set 'nightly'; the sets are smoke, node, full, network." in outcome
+    assert "ERROR: There is no set 'nightly'; the sets are smoke, node, full, network, soak." in outcome
 
 
 def test_the_selection_that_a_failure_report_names(suite):
@@ -287,7 +287,7 @@ def test_the_suite_s_own_checks_are_the_default(suite):
     suite.checks = None
     outcome = suite("-L")
     assert outcome.status == 0
-    assert "Found 7 check(s)" in outcome
+    assert "Found 8 check(s)" in outcome
 
 
 def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite):

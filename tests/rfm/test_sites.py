@@ -153,7 +153,7 @@ FAULTS = [
     (
         (*P, "extras", "refs"),
         "lumi",
-        f"{PLACE}.extras: has unknown keys (refs); the known ones are accepts, array_bytes, con",
+        f"{PLACE}.extras: has unknown keys (refs); the known ones are accepts, array_bytes, arrays",
     ),
     ((*P, "extras", "accepts"), ["all"], f"{PLACE}.extras.accepts[0]: input should be 'o"),
     ((*P, "extras", "fabric"), "infinband", f"{PLACE}.extras.fabric: There is no fabric 'infinban"),

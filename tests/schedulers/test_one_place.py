@@ -20,6 +20,7 @@ WHY = {
     "cli/every_node.py": "the help of the command names what a user types",
     "cli/first_hour.py": "what is asked for outside any allocation",
     "core/lines.py": "advice about labels in the text of launchers",
+    "judge/verdict/health.py": "a look outside any allocation is drained by the first row",
     "judge/verdict/model.py": "files of before the table are of the first row",
     "judge/verdict/node.py": "documents of before the table are of the first row",
     "results/model.py": "the meaning of a member of the result document",

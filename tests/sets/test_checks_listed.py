@@ -11,7 +11,7 @@ from fabricheck.core import amounts
 def test_each_check_of_a_partition_is_a_line_with_what_limits_it(command):
     checks = command("site", "sets", "--system", "local:sim-mi250x", json=True).json["checks"]
     by_name = {check["check"]: check for check in checks}
-    numbers = [int(check["experiments"][0][1:]) for check in checks]
+    numbers = [int(check["experiments"][0][1:]) for check in checks if check["experiments"]]
     assert numbers == sorted(numbers) and len(by_name) == len(checks) > 40
     engine = by_name["p2p_engine"]
     assert (engine["program"], engine["sizes"], engine["sets"][0]) == ("p2p", str(1 << 30), "smoke")

@@ -65,7 +65,7 @@ class Look:
         description = self.description
         document: dict[str, Any] = {
             "program": description["program"],
-            "clock": "device",
+            "clock": "measured",
             "host": inventory.host_of(description),
             "devices": inventory.devices_of(description),
             "versions": {},
