@@ -118,23 +118,30 @@ def copied(scratch: str) -> Tree:
     return Tree.copied(Path(scratch) / str(os.getpid()))
 
 
+def likeliest(change: Change) -> list[list[str]]:
+    """Return the quick and the slow tests that `make check` would choose, below their folder."""
+    text = (ROOT / change.path).read_text(encoding="utf-8")
+    ranked = _tests().ranked(choosing.Change(change.path, text, change.changed()))
+    lists = []
+    for slow, most, together in (
+        (False, check.QUICK, check.TOGETHER),
+        (True, check.SLOW, check.SLOW_TOGETHER),
+    ):
+        ids = [test.id.removeprefix("tests/") for test in ranked if test.slow == slow][:most]
+        lists.append(check.in_turn(ids, together))
+    return lists
+
+
 def see(change: Change, scratch: str) -> Seen:
     """Make a change in a copy of the tree, and run the tests that are chosen for it.
 
     :param scratch: the folder of the copies.
     """
-    text = (ROOT / change.path).read_text(encoding="utf-8")
-    made = choosing.Change(change.path, text, change.changed())
-    ranked = _tests().ranked(made)
     tree = copied(scratch)
     seen = []
-    with tree.changed(made.path, made.after):
-        for slow, most, together in (
-            (False, check.QUICK, check.TOGETHER),
-            (True, check.SLOW, check.SLOW_TOGETHER),
-        ):
-            ids = [test.id.removeprefix("tests/") for test in ranked if test.slow == slow][:most]
-            seen.append(_seen(change, tree, check.in_turn(ids, together)))
+    with tree.changed(change.path, change.changed()):
+        for tests in likeliest(change):
+            seen.append(_seen(change, tree, tests))
             if seen[-1].in_time:
                 return seen[-1]
     failed = [each for each in seen if each.test]

@@ -8,13 +8,15 @@ import subprocess
 import sys
 import tempfile
 import time
-from concurrent.futures import ProcessPoolExecutor
+from collections.abc import Iterator
 from functools import partial
+from itertools import chain, islice
+from multiprocessing.pool import Pool
 from pathlib import Path
 
 from proof.mutants import chosen
-from proof.mutants.runs import ROOT
-from proof.slips import page
+from proof.mutants.runs import ROOT, NotRunError
+from proof.slips import cpp, page
 from proof.slips.drawing import ROOMS, Slip, drawn
 from proof.slips.page import Outcome
 
@@ -38,21 +40,50 @@ def outcome(slip: Slip, scratch: str) -> Outcome:
     return Outcome(slip, chosen.see(slip, scratch).test)
 
 
+def outcome_of_cpp(slip: Slip, scratch: str) -> Outcome | None:
+    """Compile a slip of C++ in a copy of the tree, and run the tests that see it.
+
+    Returns None where it does not compile or changes nothing.
+    """
+    try:
+        return Outcome(slip, cpp.see(slip, scratch))
+    except NotRunError as error:
+        print(f"not counted, {error}: {slip.name}", flush=True)
+        return None
+
+
+def outcomes_of_cpp(seed: int, number: int, scratch: str, pool: Pool) -> Iterator[Outcome]:
+    """Yield what comes of so many slips of C++ that change a program."""
+    slips = cpp.drawn(ROOT, seed)
+    while number > 0:
+        # More than are missing, since some do not compile; what comes too much is not counted.
+        part = list(islice(slips, 2 * number))
+        counted = filter(None, pool.imap(partial(outcome_of_cpp, scratch=scratch), part))
+        for each in islice(counted, number):
+            number -= 1
+            yield each
+
+
 def main() -> int:
     """Draw and run the slips; 1 where one survives that no line explains."""
     parser = argparse.ArgumentParser(prog="make slips", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--number", type=int, default=300, help="slips to draw")
+    parser.add_argument("--cpp", type=int, default=60, help="slips of C++ to draw")
     parser.add_argument("--rooms", default=",".join(ROOMS), help="rooms of the package")
     parser.add_argument("--workers", type=int, default=2, help="slips at the same time")
     parser.add_argument("--write", action="store_true", help="write the page")
     options = parser.parse_args()
     started = time.monotonic()
     slips = list(drawn(ROOT, options.seed, options.number, options.rooms.split(",")))
-    print(f"{len(slips)} slips are drawn, after {time.monotonic() - started:.0f} s.", flush=True)
+    print(
+        f"{len(slips)} slips of Python are drawn, after {time.monotonic() - started:.0f} s.",
+        flush=True,
+    )
     outcomes = []
-    with tempfile.TemporaryDirectory() as scratch, ProcessPoolExecutor(options.workers) as pool:
-        for each in pool.map(partial(outcome, scratch=scratch), slips):
+    with tempfile.TemporaryDirectory() as scratch, Pool(options.workers) as pool:
+        of_python = pool.imap(partial(outcome, scratch=scratch), slips)
+        for each in chain(of_python, outcomes_of_cpp(options.seed, options.cpp, scratch, pool)):
             outcomes.append(each)
             print(each.text, flush=True)
     seen = sum(each.seen_by is not None for each in outcomes)

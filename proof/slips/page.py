@@ -26,6 +26,11 @@ The [mutants](mutants.md) were written by those who knew the tests. These slips 
 [cosmic-ray](https://cosmic-ray.readthedocs.io) changes an operator, a number or a condition at a
 place that a seed draws, and the tests run that `make check` would choose for such a change.
 Changes of annotations are drawn again; a slip with which the package cannot be imported is seen.
+
+In C++ rules of our own change operators, bounds, orders and units (`proof/slips/cpp.py`). What does
+not compile, or leaves the machine code as it was, is drawn again. The unit tests run, then those
+that `make check` would choose, and where these see nothing all tests of the programs and of the
+simulated node.
 """
 
 
@@ -57,6 +62,12 @@ def page(seed: int, outcomes: Sequence[Outcome]) -> str:
     return "\n".join(_lines(seed, outcomes)) + "\n"
 
 
+def _room(path: str) -> str:
+    """Return the room of a file: judge, and of C++ the folder of its sources."""
+    parts = path.split("/")
+    return parts[2] if parts[1] == "fabricheck" else "/".join(parts[:3])
+
+
 def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield _HEAD
     seen = sum(outcome.seen_by is not None for outcome in outcomes)
@@ -65,7 +76,7 @@ def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
     yield "| --- | ---: | ---: |"
     by_room: dict[str, list[Outcome]] = {}
     for outcome in outcomes:
-        by_room.setdefault(outcome.slip.path.split("/")[2], []).append(outcome)
+        by_room.setdefault(_room(outcome.slip.path), []).append(outcome)
     for room, of_room in sorted(by_room.items()):
         seen = sum(outcome.seen_by is not None for outcome in of_room)
         yield f"| {room} | {len(of_room)} | {seen} |"

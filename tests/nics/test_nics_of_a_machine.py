@@ -7,6 +7,13 @@ import shutil
 from dataclasses import replace
 
 import pytest
+
+from fabricheck.core.errors import NotFoundError
+from fabricheck.node import load
+from fabricheck.node.fabric import load_fabric
+from fabricheck.tools.nic_comparison import compare, new_errors
+from fabricheck.tools.nics import LAST_RESTART, counters, device_file
+from fabricheck.tools.nics import read_nics as read_nics_of
 from nic_trees import (
     ADDRESSES,
     frontier,
@@ -21,13 +28,6 @@ from nic_trees import (
     rename,
     virtual,
 )
-
-from fabricheck.core.errors import NotFoundError
-from fabricheck.node import load
-from fabricheck.node.fabric import load_fabric
-from fabricheck.tools.nic_comparison import compare, new_errors
-from fabricheck.tools.nics import LAST_RESTART, counters, device_file
-from fabricheck.tools.nics import read_nics as read_nics_of
 
 MI250X, BOOSTER = load("mi250x"), load("a100-booster")
 SLINGSHOT, INFINIBAND = load_fabric("slingshot-11"), load_fabric("infiniband")

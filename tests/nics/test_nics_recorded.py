@@ -11,7 +11,6 @@ import time
 from pathlib import Path
 
 import pytest
-from nic_trees import frontier, leonardo, nic, put, remove, rename
 
 import loopback_texts as texts
 from fabricheck.cli import nics
@@ -24,6 +23,7 @@ from fabricheck.tools.nic_loopback import loopbacks
 from fabricheck.tools.nics import read_nics
 from fabricheck.tools.runner import ProgramFailed
 from factories import difference_sentences
+from nic_trees import frontier, leonardo, nic, put, remove, rename
 
 
 @pytest.fixture(autouse=True)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import ast
+from itertools import islice
 
 import pytest
 
-from proof.slips import drawing
+from proof.slips import cpp, drawing
 
 TEXT = '''"""A file."""
 
@@ -58,3 +59,24 @@ def test_a_change_of_an_annotation_or_a_docstring_is_none():
 def test_what_is_no_program_any_more_is_no_slip():
     assert drawing.changes_behaviour("a = b * c\n", "a = b / c\n")
     assert not drawing.changes_behaviour("a = {**b}\n", "a = {|b}\n")
+
+
+CPP = """#include <limits>
+
+// More than 0 and less < than 9.
+int least(const std::vector<int>& values) {
+  return values.size() > 0 && text != "a < b" ? std::min(values.front(), 1024) : 0;  // or > 1
+}
+"""
+
+
+def test_a_slip_of_cpp_changes_code_and_no_comment_text_or_template(tmp_path):
+    file = tmp_path / "src" / "bench" / "least.cpp"
+    file.parent.mkdir(parents=True)
+    file.write_text(CPP)
+    drawn = [*islice(cpp.drawn(tmp_path, 1), 60)]
+    assert {slip.line for slip in drawn} == {5}
+    changed = {slip.lines[1] for slip in drawn}
+    assert len(changed) == 9
+    assert all('"a < b"' in line and "// or > 1" in line for line in changed)
+    assert drawn == [*islice(cpp.drawn(tmp_path, 1), 60)]

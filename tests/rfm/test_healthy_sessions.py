@@ -165,7 +165,10 @@ def test_selections(suite, selection, checks):
 def test_a_mode_that_is_none_is_refused(suite):
     outcome = suite("-r", "--mode=nightly")
     assert outcome.status == UsageError.exit_code
-    assert "ERROR: There is no set 'nightly'; the sets are smoke, node, full, network, soak." in outcome
+    assert (
+        "ERROR: There is no set 'nightly'; the sets are smoke, node, full, network, soak."
+        in outcome
+    )
 
 
 def test_the_selection_that_a_failure_report_names(suite):
