@@ -4,7 +4,9 @@ import json
 import os
 import shutil
 import time
+from datetime import UTC, datetime
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -425,3 +427,9 @@ def test_a_node_that_two_folders_of_a_job_have_results_of_is_judged_once(job, mo
     alone, _ = on_cores(monkeypatch, 1, job)
     assert sum(one.node == "node6" for one in alone) == 2  # it, and what it simulates
     assert on_cores(monkeypatch, 4, job) == (alone, True)
+
+
+def test_a_job_whose_sessions_did_not_begin_has_the_time_of_its_first_list():
+    starts = [datetime(2026, 5, day, tzinfo=UTC) for day in (3, 1, 2)]
+    results = SimpleNamespace(sources=(), lists=[SimpleNamespace(started=one) for one in starts])
+    assert [one.astimezone(UTC) for one in judging.began(results)] == [starts[1]]
