@@ -9,7 +9,7 @@
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
 # make lint    formatters, linters, types, words of pages, what is made of the vocabulary; make format mends the first
-# make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); 2 minutes
+# make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); half an hour
 # make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 2 minutes
 # make slips   draw random slips by a seed, and write which of them tests see (docs/evidence/slips.md); an hour
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/evidence/fuzzing.md)
@@ -74,7 +74,8 @@ test: setup-test lint test-programs
 
 test-all: test sanitized compile-checks
 	source ./env.sh; $(PYTEST) -m full
-	$(MAKE) faults mutants
+	$(MAKE) faults FAULTS=--without-hours
+	$(MAKE) mutants
 	$(MAKE) fuzz FUZZ="--cases 900"
 
 check: setup-test lint

@@ -35,8 +35,9 @@ one; the quick rows run with all other tests.
 - Values are simulated, but for programs of `local:host`, recordings, and what substitutes and
   documents make up. Nothing here ran on a device of AMD.
 
-`make faults FAULTS="--rows 4,16"` makes some of them; with `FAULTS="--references lumi"` simulated
-sessions are judged by the references of that site instead. Neither writes this page.
+`make faults FAULTS="--rows 4,16"` makes some of them, `FAULTS=--without-hours` all but those that
+only hours of load show; with `FAULTS="--references lumi"` simulated sessions are judged by the
+references of that site instead. None of these writes this page.
 """
 
 
