@@ -32,6 +32,9 @@ QUICK, SLOW = 400, 60
 #: So many of the likeliest run file by file, so that fixtures serve several; then the next.
 TOGETHER, SLOW_TOGETHER = 30, 6
 
+#: So many tests are collected and run before the next.
+AT_ONCE = 30
+
 #: So many files are named that were not reached.
 NAMED = 10
 
@@ -113,17 +116,21 @@ class Deadline:
 def run(tests: list[str], ends: float) -> Outcome:
     """Run tests in this process until their time is over.
 
+    A part of them is collected at a time: of hundreds that alone would take the time there is.
+
     :param ends: the time of the monotonic clock, in s.
     """
     deadline = Deadline(ends)
-    if not tests:
-        return Outcome(0, set(), False, "")
+    code = 0
     with redirect_stdout(io.StringIO()) as printed:
-        code = pytest.main(["-q", "-m", "not full", *tests], plugins=[deadline])
-    passed = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-    return Outcome(
-        0 if passed else int(code), deadline.tests, deadline.over, printed.getvalue().strip()
-    )
+        for first in range(0, len(tests), AT_ONCE):
+            part = tests[first : first + AT_ONCE]
+            ended = pytest.main(["-q", "-m", "not full", *part], plugins=[deadline])
+            if ended not in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+                code = max(code, int(ended))
+            if deadline.over:
+                break
+    return Outcome(code, deadline.tests, deadline.over, printed.getvalue().strip())
 
 
 def not_reached(tests: list[str], reached: set[str]) -> list[str]:

@@ -197,10 +197,10 @@ def test_a_phrase_that_is_gone_names_the_recorded_texts_that_have_it(check, tmp_
         "OF_DRY_RUNS = ()\n\n@mark([one for one in ALL if one not in OF_DRY_RUNS])\n"
         "def test_all(name):\n    pass\n"
     )
-    (folder / "expected" / "job.txt").write_text("Verdict\n on 3 nodes")
-    (folder / "expected" / "help.txt").write_text("Verdicts on nodes")
+    (folder / "expected" / "job.txt").write_text("Verdict\n on the 3 nodes")
+    (folder / "expected" / "help.txt").write_text("Verdicts on the nodes")
     (tmp_path / "tests" / "test_a.py").write_text("def test_a():\n    'verdict on', Verdict\n")
-    text = "heading = f'Verdict on {nodes}'\n"
+    text = "heading = f'Verdict on the {nodes}'\n"
     change = check.Change("src/a.py", text, text.replace(" on", " for"))
     tests = check.chosen(tmp_path, [change], 9, 9)
     job = "tests/snapshots/test_snapshots.py::test_all[job]"
