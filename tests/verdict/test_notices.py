@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 
 import pytest
 
+from fabricheck.cli import soak
+from fabricheck.results.reading import read
 from session_builder import SessionBuilder, slow_node, sound_node
 
 DAY = 86400
@@ -51,6 +53,18 @@ def night(command, results_folder, notices):
         return command("verdict", f"run-{number}", "--notify", by, code=None).stderr
 
     return night
+
+
+def test_a_round_of_a_soak_tells_a_changed_status(results_folder, notices):
+    by, got = notices
+    for number, outcome in enumerate((sound_node(), slow_node(), slow_node())):
+        session = SessionBuilder(results_folder, number)
+        changes, document = outcome
+        session.check("stream_local", "n1", document, **changes)
+        session.write()
+        findings = soak._findings(read([f"run-{number}"]), str(by))
+    assert {finding.status for finding in findings} >= {"PERF-FAIL"}
+    assert got() == [[("n1", None, "PERF-FAIL")]]
 
 
 def test_a_fault_is_told_once_and_so_is_its_end(night, notices):

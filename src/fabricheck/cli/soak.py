@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 import os
 from datetime import datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fabricheck.cli import commands, drift, every_node
+from fabricheck.cli import commands, drift, every_node, verdict
+from fabricheck.cli.output import Notify
 from fabricheck.core import show
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import ENV_RESULTS
@@ -18,8 +20,9 @@ from fabricheck.results import marking, soaks
 from fabricheck.site import sets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Sequence
 
+    from fabricheck.judge.verdict.model import NodeVerdict
     from fabricheck.results.reading import Results
     from fabricheck.run.soak import Needs
 
@@ -55,6 +58,7 @@ def soak(
     goes_on: Annotated[
         bool, typer.Option("--keep-going", help="Go on where hardware is at fault by evidence.")
     ] = False,
+    notify: Notify = None,
 ) -> int:
     """Measure this node under load in rounds, each a session, until some hours have passed.
 
@@ -92,7 +96,7 @@ def soak(
         f"until {needs.ends:%Y-%m-%d %H:%M}, at most {needs.bytes / 1e6:.0f} MB in {results}"
     )
     loop = running.Loop(
-        begun, results, every_node.reframe_command(), _findings, show.line,
+        begun, results, every_node.reframe_command(), partial(_findings, notify=notify), show.line,
         goes_on=goes_on, until=until,
     )  # fmt: skip
     loop.run()
@@ -119,17 +123,20 @@ def _require(needs: Needs, until: datetime | None) -> None:
         )
 
 
-def _findings(results: Results) -> list[soaks.RoundFinding]:
-    """Return what the verdict on a session has against its node."""
-    return list(_each_finding(results))
+def _findings(results: Results, notify: str | None = None) -> list[soaks.RoundFinding]:
+    """Return what the verdict on a session has against its node, and tell a changed status."""
+    from fabricheck.judge.verdict import evidence, judging
+
+    verdicts = judging.judge(results)
+    if notify is not None:
+        verdict.tell(notify, evidence.session_verdict(results.name, verdicts))
+    return list(_each_finding(verdicts))
 
 
-def _each_finding(results: Results) -> Iterator[soaks.RoundFinding]:
-    from fabricheck.judge.verdict import judging
-
-    for verdict in judging.judge(results):
-        drain = verdict.drain
-        for reason in verdict.reasons:
+def _each_finding(verdicts: Sequence[NodeVerdict]) -> Iterator[soaks.RoundFinding]:
+    for judged in verdicts:
+        drain = judged.drain
+        for reason in judged.reasons:
             by_it = drain is not None and reason.rule == drain.rule
             yield soaks.RoundFinding(
                 status=reason.status,
