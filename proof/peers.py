@@ -21,7 +21,7 @@ from unittest import mock
 
 import polars as pl
 
-from fabric import choosing
+from fabric import phase_two
 from fabricheck.core import peers, show, whole_files
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.statistics import deviation, quantile
@@ -380,8 +380,8 @@ def choices() -> Iterator[str]:
     instead = {"LEAST": -math.log(1 - peers.LEAST), "DEVIATIONS": peers.DEVIATIONS}
     yield from _drawn(
         {
-            "present: peers, 1.5 % and 2.02 deviations": (choosing, {}),
-            PEERS: (choosing, instead),
+            "present: peers, 1.5 % and 2.02 deviations": (phase_two, {}),
+            PEERS: (phase_two, instead),
         }
     )
 
@@ -425,8 +425,8 @@ ASKED = (
     ),
     (
         "NICs that `fabric` measures again (C++)",
-        f"{100 * (1 - math.exp(-choosing.LEAST)):.3g} %",
-        f"{choosing.DEVIATIONS:.3g}, three median absolute deviations",
+        f"{100 * (1 - math.exp(-phase_two.LEAST)):.3g} %",
+        f"{phase_two.DEVIATIONS:.3g}, three median absolute deviations",
         "of all NICs",
     ),
 )

@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import factories
-from fabric.choosing import LOW_PAIR, choose
+from fabric.phase_two import LOW_PAIR, choose
 from fabricheck.judge.fabric.fit import ALL, samples_of
 
 #: MB/s of osu_bw between two nodes by GCD, thesis of a LUMI-G user (docs/evidence/network.md).

@@ -9,7 +9,7 @@ import subprocess
 
 import pytest
 
-from fabric.choosing import choose
+from fabric.phase_two import choose
 from fabricheck.judge.fabric.attributing import attribute
 from fabricheck.judge.fabric.fit import ALL, samples_of
 
