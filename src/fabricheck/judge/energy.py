@@ -35,7 +35,11 @@ def above_peers(series: Iterable[Series]) -> dict[Series, float]:
 
 def _of_one_clock(series: list[Series]) -> list[Series]:
     """Return those whose devices ran at the median clock under load."""
-    clocks = {one: clock for one in series if (clock := _clock(one)) is not None}
+    clocks = {}
+    for one in series:
+        clock = _clock(one)
+        if clock is not None:
+            clocks[one] = clock
     if not clocks:
         return []
     middle = median(list(clocks.values()))

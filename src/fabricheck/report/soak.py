@@ -142,12 +142,13 @@ def how_much(finding: Finding) -> str:
     return text
 
 
+#: The rules whose members are not named after devices.
+WITHOUT_DEVICES = ("counters", "throttled")
+
+
 def what(finding: Finding) -> str:
-    """Return the member with its devices, where its name has them not."""
-    named = any(
-        str(device) in finding.member.split()[-1:][0].split("-") for device in finding.devices
-    )
-    if not finding.devices or named:
+    """Return the member with its devices, which the names of counters and of kinds lack."""
+    if finding.rule not in WITHOUT_DEVICES:
         return finding.member
     return f"{finding.member}, {show.numbered('device', finding.devices)}"
 

@@ -227,8 +227,12 @@ def measured(results: Results, kind: Kind, began_h: float) -> tuple[dict[str, Me
         load = check.document.get("soak") if check.document is not None else None
         if check.document is not None and load is not None:
             return _of_load(check, check.document, load, round_)
-    why = next((check.reason for check in checks if check.reason), None)
-    return {}, round_.model_copy(update={"problem": why or "its session left no load"})
+    problem = "its session left no load"
+    for check in checks:
+        if check.reason:
+            problem = check.reason
+            break
+    return {}, round_.model_copy(update={"problem": problem})
 
 
 def node_of(results: Results) -> str | None:

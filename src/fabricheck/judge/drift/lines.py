@@ -145,8 +145,10 @@ class Line:
         """Whether rounds are nearer to two levels than to a line."""
         rates = self.rates
         at = next(i for i, time in enumerate(self.at_h) if time >= step.to_h)
-        levels = [median(rates[:at])] * at + [median(rates[at:])] * (len(rates) - at)
-        by_step = sum(abs(rate - level) for rate, level in zip(rates, levels, strict=True))
+        before, after = rates[:at], rates[at:]
+        first, second = median(before), median(after)
+        by_step = sum(abs(rate - first) for rate in before)
+        by_step += sum(abs(rate - second) for rate in after)
         known = self._slope()
         if known is None:
             return True
