@@ -106,6 +106,11 @@ def test_an_unsteady_nic_is_said_and_not_named():
     assert said.startswith("nid000005:cxi3 is unsteady")
 
 
+def test_partners_that_send_slowly_make_no_nic_unsteady():
+    faults = Faults(sending={(node, nic): 0.7 for node in range(7) for nic in range(NICS)})
+    assert not [said for said in attribute(drawn(faults)).open if "is unsteady" in said]
+
+
 def test_what_was_not_measured_again_is_not_named():
     content = drawn(nic(3, 2, 0.95))
     rounds = content["rounds"]

@@ -87,6 +87,16 @@ def test_the_text_of_many_findings_has_fewer_than_40_lines(tables, capsys, healt
     )
 
 
+def test_nodes_that_stayed_as_they_were_while_the_others_got_faster_are_not_worse(
+    tables, capsys, healthy
+):
+    stayed = pl.col("node").str.slice(1).cast(pl.Int64) % 20 == 0
+    value = pl.when(stayed).then("value").otherwise(1.1 * pl.col("value"))
+    healthy.with_columns(value=value).write_parquet(tables / "later.parquet")
+    _, out, _ = run(capsys, tables / "healthy.parquet", "--after", tables / "later.parquet")
+    assert "worse than before together" not in out
+
+
 def test_json_has_every_node_and_metric(tables, capsys):
     code, out, _ = run(capsys, tables / "slow.parquet", "--json")
     found = json.loads(out)
