@@ -1,4 +1,8 @@
-"""Draw slips by a seed, run the tests that `make check` would choose, and write which saw each."""
+"""Draw slips by a seed, run the tests that `make check` would choose, and write which saw each.
+
+With `--record FILE` each outcome is appended to a file at once, and those that are there are not
+made again: a run can be ended and taken up.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from functools import partial
-from itertools import chain, islice
+from functools import cache, partial
+from itertools import islice
 from multiprocessing.pool import Pool
 from pathlib import Path
 
@@ -18,7 +22,7 @@ from proof.mutants import chosen
 from proof.mutants.runs import ROOT, NotRunError
 from proof.slips import cpp, page
 from proof.slips.drawing import ROOMS, Slip, drawn
-from proof.slips.page import Outcome
+from proof.slips.record import Outcome, Record
 
 
 def outcome(slip: Slip, scratch: str) -> Outcome:
@@ -37,31 +41,47 @@ def outcome(slip: Slip, scratch: str) -> Outcome:
         )
     if imported.returncode:
         return Outcome(slip, "(it cannot be imported)")
-    return Outcome(slip, chosen.see(slip, scratch).test)
+    test = chosen.see(slip, scratch).test
+    if test is not None and not passes_without_a_change(test, scratch):
+        print(f"{test} fails without a change, too: it sees nothing", flush=True)
+        return Outcome(slip, None)
+    return Outcome(slip, test)
 
 
-def outcome_of_cpp(slip: Slip, scratch: str) -> Outcome | None:
+@cache
+def passes_without_a_change(test: str, scratch: str) -> bool:
+    """Whether a test passes in the copy of the tree, in which nothing is changed now."""
+    test = test.removesuffix(" (cannot be collected)")
+    try:
+        return chosen.copied(scratch).first_failure([test]) is None
+    except NotRunError:
+        return False
+
+
+def outcome_of_cpp(slip: Slip, scratch: str) -> Outcome:
     """Compile a slip of C++ in a copy of the tree, and run the tests that see it.
 
-    Returns None where it does not compile or changes nothing.
+    It does not count where it does not compile or changes nothing.
     """
     try:
         return Outcome(slip, cpp.see(slip, scratch))
     except NotRunError as error:
         print(f"not counted, {error}: {slip.name}", flush=True)
-        return None
+        return Outcome(slip, None, counts=False)
 
 
-def outcomes_of_cpp(seed: int, number: int, scratch: str, pool: Pool) -> Iterator[Outcome]:
+def outcomes_of_cpp(
+    seed: int, number: int, scratch: str, pool: Pool, record: Record
+) -> Iterator[Outcome]:
     """Yield what comes of so many slips of C++ that change a program."""
     slips = cpp.drawn(ROOT, seed)
     while number > 0:
-        # More than are missing, since some do not compile; what comes too much is not counted.
-        part = list(islice(slips, 2 * number))
-        counted = filter(None, pool.imap(partial(outcome_of_cpp, scratch=scratch), part))
-        for each in islice(counted, number):
-            number -= 1
-            yield each
+        # Some do not compile, and others are drawn for them.
+        part = list(islice(slips, number))
+        for each in record.completed(part, partial(outcome_of_cpp, scratch=scratch), pool):
+            if each.counts:
+                number -= 1
+                yield each
 
 
 def main() -> int:
@@ -72,6 +92,7 @@ def main() -> int:
     parser.add_argument("--cpp", type=int, default=60, help="slips of C++ to draw")
     parser.add_argument("--rooms", default=",".join(ROOMS), help="rooms of the package")
     parser.add_argument("--workers", type=int, default=2, help="slips at the same time")
+    parser.add_argument("--record", type=Path, help="file of outcomes, to take a run up")
     parser.add_argument("--write", action="store_true", help="write the page")
     options = parser.parse_args()
     started = time.monotonic()
@@ -80,12 +101,10 @@ def main() -> int:
         f"{len(slips)} slips of Python are drawn, after {time.monotonic() - started:.0f} s.",
         flush=True,
     )
-    outcomes = []
+    record = Record(options.record)
     with tempfile.TemporaryDirectory() as scratch, Pool(options.workers) as pool:
-        of_python = pool.imap(partial(outcome, scratch=scratch), slips)
-        for each in chain(of_python, outcomes_of_cpp(options.seed, options.cpp, scratch, pool)):
-            outcomes.append(each)
-            print(each.text, flush=True)
+        outcomes = record.completed(slips, partial(outcome, scratch=scratch), pool)
+        outcomes += outcomes_of_cpp(options.seed, options.cpp, scratch, pool, record)
     seen = sum(each.seen_by is not None for each in outcomes)
     print(f"{seen} of {len(outcomes)} are seen, after {time.monotonic() - started:.0f} s.")
     if options.write:

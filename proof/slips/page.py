@@ -3,20 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-
-import yaml
 
 from proof.mutants.runs import ROOT
-from proof.slips.drawing import Slip
+from proof.slips.record import EXPLAINED, Outcome
 
 PAGE = ROOT / "docs" / "evidence" / "slips.md"
-
-#: Why a slip survives that no test needs to see, by its file and its lines before and after.
-EXPLAINED = {
-    tuple(entry["slip"]): entry["why"]
-    for entry in yaml.safe_load((ROOT / "proof" / "slips" / "explained.yaml").read_text()) or ()
-}
 
 _HEAD = """# Random slips
 
@@ -32,29 +23,6 @@ not compile, or leaves the machine code as it was, is drawn again. The unit test
 that `make check` would choose, and where these see nothing all tests of the programs and of the
 simulated node.
 """
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """What came of a slip: the test that failed first, None where it survived."""
-
-    slip: Slip
-    seen_by: str | None
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What names it: its file, and its line before and after."""
-        return (self.slip.path, *self.slip.lines)
-
-    @property
-    def is_unexplained(self) -> bool:
-        """Whether it survives, and no line says why that is right."""
-        return self.seen_by is None and self.key not in EXPLAINED
-
-    @property
-    def text(self) -> str:
-        """A line of the log."""
-        return f"{self.seen_by or 'SURVIVES'}: {self.slip.name}"
 
 
 def page(seed: int, outcomes: Sequence[Outcome]) -> str:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import ast
 from itertools import islice
+from multiprocessing.pool import ThreadPool
 
 import pytest
 
 from proof.slips import cpp, drawing
+from proof.slips.record import Outcome, Record
 
 TEXT = '''"""A file."""
 
@@ -80,3 +82,20 @@ def test_a_slip_of_cpp_changes_code_and_no_comment_text_or_template(tmp_path):
     assert len(changed) == 9
     assert all('"a < b"' in line and "// or > 1" in line for line in changed)
     assert drawn == [*islice(cpp.drawn(tmp_path, 1), 60)]
+
+
+def test_a_run_that_was_ended_is_taken_up_where_it_was(root, tmp_path):
+    drawn = [*{slip.name: slip for slip in slips(root)}.values()][:4]
+    assert len(drawn) == 4
+    file, ran = tmp_path / "record", []
+
+    def run(slip):
+        ran.append(slip)
+        return Outcome(slip, "test_least" if slip is drawn[0] else None, slip is not drawn[1])
+
+    with ThreadPool(1) as pool:
+        Record(file).completed(drawn[:2], run, pool)
+        outcomes = Record(file).completed(drawn, run, pool)
+    assert ran == drawn
+    assert [each.seen_by for each in outcomes] == ["test_least", None, None, None]
+    assert [each.counts for each in outcomes] == [True, False, True, True]

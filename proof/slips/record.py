@@ -1,0 +1,80 @@
+"""What came of slips, and a file of it by which an ended run is taken up."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.pool import Pool
+from pathlib import Path
+
+import yaml
+
+from proof.mutants.runs import ROOT
+from proof.slips.drawing import Slip
+
+#: Why a slip survives that no test needs to see, by its file and its lines before and after.
+EXPLAINED = {
+    tuple(entry["slip"]): entry["why"]
+    for entry in yaml.safe_load((ROOT / "proof" / "slips" / "explained.yaml").read_text()) or ()
+}
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a slip: the test that failed first, None where it survived.
+
+    counts: False for a slip that makes no other program.
+    """
+
+    slip: Slip
+    seen_by: str | None
+    counts: bool = True
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What names it: its file, and its line before and after."""
+        return (self.slip.path, *self.slip.lines)
+
+    @property
+    def is_unexplained(self) -> bool:
+        """Whether it survives, and no line says why that is right."""
+        return self.seen_by is None and self.key not in EXPLAINED
+
+    @property
+    def text(self) -> str:
+        """A line of the output."""
+        return f"{self.seen_by or 'SURVIVES'}: {self.slip.name}"
+
+
+class Record:
+    """Outcomes by slip, each a line of a file where one is given."""
+
+    def __init__(self, file: Path | None) -> None:
+        self._file = file
+        self._outcomes: dict[str, tuple[str | None, bool]] = {}
+        if file is not None and file.exists():
+            for line in file.read_text(encoding="utf-8").splitlines():
+                entry = json.loads(line)
+                self._outcomes[entry["slip"]] = (entry["seen_by"], entry["counts"])
+
+    def completed(
+        self, slips: Sequence[Slip], run: Callable[[Slip], Outcome], pool: Pool
+    ) -> list[Outcome]:
+        """Return the outcome of each slip in their order; those that are not there are run."""
+        missing = {slip.name: slip for slip in slips if slip.name not in self._outcomes}
+        for outcome in pool.imap_unordered(run, missing.values()):
+            print(outcome.text, flush=True)
+            self._add(outcome)
+        return [Outcome(slip, *self._outcomes[slip.name]) for slip in slips]
+
+    def _add(self, outcome: Outcome) -> None:
+        self._outcomes[outcome.slip.name] = (outcome.seen_by, outcome.counts)
+        if self._file is not None:
+            entry = {
+                "slip": outcome.slip.name,
+                "seen_by": outcome.seen_by,
+                "counts": outcome.counts,
+            }
+            with self._file.open("a", encoding="utf-8") as file:
+                file.write(json.dumps(entry) + "\n")
