@@ -18,8 +18,9 @@ from fabricheck.core.errors import UsageError
 from fabricheck.node import load
 from fabricheck.results import document
 from fabricheck.tools import nic_comparison
-from fabricheck.tools.nic_comparison import libraries, record
+from fabricheck.tools.nic_comparison import libraries
 from fabricheck.tools.nic_loopback import loopbacks
+from fabricheck.tools.nic_recording import record
 from fabricheck.tools.nics import read_nics
 from fabricheck.tools.runner import ProgramFailed
 from factories import difference_sentences

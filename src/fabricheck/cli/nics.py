@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands
-from fabricheck.cli.output import AsJson, Devices
+from fabricheck.cli.output import AsJson, Devices, FabricName
 from fabricheck.core import show
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.core.vocabulary import EXIT_DIFFERENT, EXIT_NODE_OPEN
@@ -23,10 +23,6 @@ from fabricheck.tools.topology.host import scheduler_node
 SYSTEM = Path("/")
 
 Model = Annotated[str, typer.Argument(help="A node model with NICs: its name, or a YAML file.")]
-FabricName = Annotated[
-    str | None,
-    typer.Option("--fabric", help="The fabric that joins the nodes: its name, or a YAML file."),
-]
 
 
 @commands.command("network nics")

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.output import AsJson, Devices
+from fabricheck.cli.output import AsJson, Devices, Programs
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.show import listed
@@ -32,12 +32,6 @@ From = Annotated[
     typer.Option(
         "--from",
         help="Output file of inventory, rocm-smi, amd-smi or nvidia-smi; may be repeated.",
-    ),
-]
-Programs = Annotated[
-    Path | None,
-    typer.Option(
-        "--programs", help="Folder of the programs; default: build/rocm/bin or build/cuda/bin."
     ),
 ]
 

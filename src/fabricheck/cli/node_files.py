@@ -8,7 +8,8 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.node import From, Overlay, Programs, reported
+from fabricheck.cli.node import From, Overlay, reported
+from fabricheck.cli.output import Programs
 from fabricheck.node import load
 from fabricheck.node.system import MOST_NODES, platform_json
 from fabricheck.site import this_machine

@@ -67,6 +67,18 @@ Devices = Annotated[
     typer.Option("--devices", help="How many of its devices the machine has, from the first on."),
 ]
 
+FabricName = Annotated[
+    str | None,
+    typer.Option("--fabric", help="The fabric that joins the nodes: its name, or a YAML file."),
+]
+
+Programs = Annotated[
+    Path | None,
+    typer.Option(
+        "--programs", help="Folder of the programs; default: build/rocm/bin or build/cuda/bin."
+    ),
+]
+
 #: What is run where the status of a node changed.
 Notify = Annotated[
     str | None,

@@ -8,11 +8,11 @@ from typing import Annotated
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.nics import FabricName, Model
-from fabricheck.cli.output import Devices
+from fabricheck.cli.nics import Model
+from fabricheck.cli.output import Devices, FabricName
 from fabricheck.core.models import read_model
 from fabricheck.core.vocabulary import Runtime
-from fabricheck.tools import nic_comparison, recording
+from fabricheck.tools import nic_recording, recording
 from fabricheck.tools.benchmarks import Plan
 from fabricheck.tools.topology import recording as topology
 
@@ -81,7 +81,7 @@ def of_nics(
 
     It judges nothing: differences are in the document, and the exit code is 0.
     """
-    document = nic_comparison.record(
+    document = nic_recording.record(
         model, runtime, target, fabric=fabric, devices=devices, tool=tool, limit_s=limit_s
     )
     output.end_compared(document)

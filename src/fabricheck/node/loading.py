@@ -15,7 +15,6 @@ from fabricheck.core.models import validated
 from fabricheck.core.text import read_text
 from fabricheck.core.yaml_files import read_mapping
 from fabricheck.node.model import CopyEngine, Device, Domain, Link, Nic, NodeModel, Switch
-from fabricheck.node.overlay import read_overlay
 from fabricheck.node.paths import Pair
 from fabricheck.node.schema import (
     LinkSection,
@@ -53,7 +52,9 @@ def load(name: str, overlay: Path | str | None = None, devices: int | None = Non
     path = config_file("nodes", name, "node model")
     node = _of_text(path, read_text(path))
     if overlay is not None:
-        from fabricheck.node.overlaid import apply_overlay  # most nodes have none
+        # Most nodes have none.
+        from fabricheck.node.overlaid import apply_overlay
+        from fabricheck.node.overlay import read_overlay
 
         node = apply_overlay(node, read_overlay(Path(overlay)), overlay)
     return node if devices is None else node.part(devices)

@@ -8,14 +8,16 @@ from functools import cached_property
 from itertools import combinations, pairwise, permutations
 from pathlib import PurePath
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from fabricheck.core.errors import UsageError
 from fabricheck.core.vocabulary import Mover
 from fabricheck.node import paths, subsets
-from fabricheck.node.overlay import Overlay
 from fabricheck.node.paths import LinkClass, Matrix, Pair, Path
 from fabricheck.node.schema import Provenance, SimulationSection, Source
+
+if TYPE_CHECKING:
+    from fabricheck.node.overlay import Overlay  # most nodes have none
 
 #: The ROCm before 6.0 uses one engine for a copy; simulations are fitted to such bandwidths.
 FITTED_ROCM = "5.7"

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from fabricheck.core.show import listed
 from fabricheck.core.text import count, ranges
 from fabricheck.core.vocabulary import JUDGED_BY_SUM
-from fabricheck.references.rules import TransferKind
 from fabricheck.results.model import Difference, ResultDocument, Series
+
+if TYPE_CHECKING:
+    from fabricheck.references.rules import TransferKind
 
 #: What the noise of a series is that of, from one session to the next.
 Noise = Literal["devices", "pinned", "pinned at once", "moved by the host", "latency", "host"]

@@ -13,7 +13,15 @@ from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
 from fabricheck.judge import coverage
 from fabricheck.judge.verdict import counters
-from fabricheck.judge.verdict.rules import RULES, Finding, Way, finding, in_order
+from fabricheck.judge.verdict.rules import (
+    ISOLATING,
+    RULES,
+    TIMES,
+    Finding,
+    Way,
+    finding,
+    in_order,
+)
 from fabricheck.results import metric_records, observed, settings, state, table
 from fabricheck.results.causes import Cause, Use, sentence_of, with_causes
 from fabricheck.results.entry import Entry, scheduled_node
@@ -39,9 +47,6 @@ _RULE_OF_FAILURE: Mapping[Failure | None, str] = {
     "time-over": "time-limit",
 }
 
-#: The rules that are a fault of a node where the same software does not show it elsewhere.
-ISOLATING = frozenset({"time-limit", "ended", "refused"})
-
 #: The rules of limits, which are those of the devices that a partition states.
 _OF_LIMITS = frozenset({"reference", "peers", "at-times"})
 
@@ -52,9 +57,6 @@ CRASHES = frozenset({128 + n for n in (6, 8, 11)})
 
 #: What values vary by where the cores of the host move the data.
 _BY_HOST: frozenset[Noise] = frozenset({"moved by the host", "host"})
-
-#: The attempts that must fail in the same way before it counts as how the node is.
-TIMES = 2
 
 #: A member whose value is at most this part of its peers', in percent, is behind them for sure: a
 #: link that trained at half its width has 50.

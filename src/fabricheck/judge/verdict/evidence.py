@@ -12,23 +12,21 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from typing import TYPE_CHECKING
 
 import fabricheck
 from fabricheck.core import nodelists
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN, UNKNOWN
+from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_NODE_FAILED, EXIT_NODE_OPEN
 from fabricheck.judge.verdict import draining, model
-from fabricheck.judge.verdict.checks import ISOLATING, TIMES, Attempt, Key, failures, key
 from fabricheck.judge.verdict.next_steps import NEXT_STEPS
-from fabricheck.judge.verdict.rules import FAILED, RULES, STATUSES, Finding, Way, finding, worst
-from fabricheck.judge.verdict.subjects import JudgedNode, NodeResults
-from fabricheck.results import state
-from fabricheck.results.model import ResultDocument
+from fabricheck.judge.verdict.rules import FAILED, ISOLATING, RULES, STATUSES, TIMES, Way, worst
 from fabricheck.results.requested_nodes import now
-from fabricheck.results.series import has_runtime, is_from_tool
+
+if TYPE_CHECKING:
+    from fabricheck.judge.verdict.checks import Key
 
 #: The most nodes that may fail alike and still be accused by contrast, as a part of those that ran.
 FEW = 0.1
@@ -78,56 +76,6 @@ class Judged:
 
     verdict: model.NodeVerdict
     runs: Sequence[Run]
-
-
-def runs_of(results: NodeResults) -> list[Run]:
-    """Return how the checks of a node went, by check and software, in the order of the sessions."""
-    in_order = sorted(results.by_source, key=lambda source: source[1][0].began)
-    runs = grouped(run for _, attempts in in_order for run in _by_software(attempts))
-    return [_run(check, software, attempts) for (check, software), attempts in runs.items()]
-
-
-def _by_software(
-    attempts: Sequence[Attempt],
-) -> Iterator[tuple[tuple[Key, Software | None], Attempt]]:
-    """Yield the attempts of a session that ran, each by its check and the software."""
-    documents = grouped(
-        (key(attempt)[0], attempt.document) for attempt in attempts if attempt.document is not None
-    )
-    software = {where: _software(documents_there) for where, documents_there in documents.items()}
-    for attempt in attempts:
-        if not attempt.skipped:
-            yield (key(attempt), software.get(key(attempt)[0])), attempt
-
-
-def _run(check: Key, software: Software | None, attempts: Sequence[Attempt]) -> Run:
-    passes = [number for number, attempt in enumerate(attempts) if attempt.passed]
-    since = attempts[passes[-1] + 1 if passes else 0 :]
-    findings = chain.from_iterable(attempt.findings for attempt in since)
-    isolating = {each.way for each in findings if each.isolates}
-    return Run(check, software, not since, bool(passes), failures(since), frozenset(isolating))
-
-
-def _software(documents: Iterable[ResultDocument]) -> Software | None:
-    """Return the software of a session in a partition; None where the driver's is unknown."""
-    ran = [
-        document for document in documents if has_runtime(document) and not is_from_tool(document)
-    ]
-    programs = [document["program"] for document in ran]
-    software = Software(
-        programs=_known(f"{program['version']} {program['commit']}" for program in programs),
-        kernels=_known(document["host"]["kernel"] for document in ran),
-        runtimes=_known(document["versions"].get("runtime") for document in ran),
-        drivers=_known(document["versions"].get("driver") for document in ran),
-        caps=_known(
-            device["power_cap_w"] for document in ran for device in state.device_states(document)
-        ),
-    )
-    return software if software.drivers else None
-
-
-def _known(values: Iterable[object]) -> tuple[str, ...]:
-    return tuple(sorted({str(value) for value in values} - {"None", UNKNOWN}))
 
 
 def decided(judged: Sequence[Judged], in_rounds: Mapping[str, Run]) -> list[model.NodeVerdict]:
@@ -313,32 +261,6 @@ class _Cohorts:
 
 #: The nodes of a launch have one software: that of its programs.
 ROUNDS = Software(("rounds",))
-
-
-def from_rounds(
-    nodes: Mapping[JudgedNode, NodeResults],
-) -> tuple[Mapping[str, Sequence[Finding]], Mapping[str, Run]]:
-    """Return by node the findings of the attributions of all documents with rounds, and how each
-    node went in the rounds.
-
-    Nodes of a simulated system are no nodes of a machine.
-    """
-    findings: dict[str, list[Finding]] = defaultdict(list)
-    runs: dict[str, Run] = {}
-    for subject, results in nodes.items():
-        for attempt in results.attempts if subject.simulated is None else ():
-            document = attempt.document
-            if document is None or not (rounds := document.get("rounds")):
-                continue
-            from fabricheck.judge.fabric.attributing import attribute
-
-            for endpoint in attribute(document).named:
-                findings[endpoint.node].append(finding("network", endpoint.sentence, attempt.check))
-            for node in (member["node"] for member in rounds["nodes"]):
-                # A node is named only after it was slow again with partners that proved good.
-                failures: dict[Way, int] = {("network", None): TIMES} if node in findings else {}
-                runs[node] = Run(key(attempt), ROUNDS, not failures, failures=failures)
-    return findings, runs
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from itertools import chain, groupby
 from fabricheck.core import show
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
-from fabricheck.judge.verdict import evidence, model
+from fabricheck.judge.verdict import evidence, model, runs
 from fabricheck.judge.verdict.checks import Attempt, Key, key
 from fabricheck.judge.verdict.node import NodeJudgement
 from fabricheck.judge.verdict.rules import Finding
@@ -51,11 +51,11 @@ def judge(
         of_rounds = named.get(subject.node, ()) if subject.simulated is None else ()
         silent = silent_in.get(subject.node, ())
         node = NodeJudgement(subject, results_of_node, results, ran_in, silent, set_tag, of_rounds)
-        return evidence.Judged(node.verdict(), evidence.runs_of(results_of_node))
+        return evidence.Judged(node.verdict(), runs.runs_of(results_of_node))
 
     def of_sources(sources: Sequence[Source]) -> _Share:
         nodes = group(sources)
-        named, in_rounds = evidence.from_rounds(nodes)
+        named, in_rounds = runs.from_rounds(nodes)
         for node in named:
             nodes.setdefault(JudgedNode(node), NodeResults(scheduled=True))
         judged = [
@@ -76,7 +76,7 @@ def judge(
         verdict(subject, NodeResults(scheduled=subject.node != UNPLACED), {})
         for subject in silent(subjects, results, expected_nodes)
     ]
-    in_rounds = {node: run for _, runs in made for node, run in runs.items()}
+    in_rounds = {node: run for _, of_share in made for node, run in of_share.items()}
     return evidence.decided(nodes, in_rounds)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pydantic import Field
 
@@ -25,8 +25,10 @@ from fabricheck.core.whole_files import write_all
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict.rules import STATUSES, Evidence, NodeStatus, worst
 from fabricheck.results import archive
-from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import Moment
+
+if TYPE_CHECKING:
+    from fabricheck.results.reading import Results
 
 #: The folder of verdicts in a results folder, or in the folder of a job over many nodes.
 VERDICTS = "verdicts"

@@ -7,18 +7,20 @@ import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import UNKNOWN
 from fabricheck.judge.verdict import model
-from fabricheck.judge.verdict.checks import Attempt
-from fabricheck.judge.verdict.subjects import NodeResults
 from fabricheck.node import products
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument
-from fabricheck.results.reading import Source
 from fabricheck.results.series import has_runtime
-from fabricheck.site.software import FOLDER
+
+if TYPE_CHECKING:
+    from fabricheck.judge.verdict.checks import Attempt
+    from fabricheck.judge.verdict.subjects import NodeResults
+    from fabricheck.results.reading import Source
 
 
 def times(results: NodeResults) -> tuple[datetime | None, float | None]:
@@ -101,6 +103,8 @@ def _each(values: Iterable[object]) -> list[str]:
 @functools.cache
 def _locks_in(outputs: tuple[Path, ...]) -> dict[str, str]:
     # Cached, because hundreds of nodes of a session share the same locks.
+    from fabricheck.site.software import FOLDER  # a look has no session
+
     paths = [
         path
         for folder in reversed(outputs)  # of equal names the first folder's counts

@@ -35,6 +35,12 @@ FAILED: frozenset[NodeStatus] = frozenset({"DATA-FAIL", "HW-FAIL", "PERF-FAIL"})
 #: way, and few nodes failed so. Only these make a line for the scheduler live (`verdict.evidence`).
 Evidence = Literal["positive", "contrast"]
 
+#: The rules that are a fault of a node where the same software does not show it elsewhere.
+ISOLATING = frozenset({"time-limit", "ended", "refused"})
+
+#: The attempts that must fail in the same way before it counts as how the node is.
+TIMES = 2
+
 #: What an attempt failed by: the rule, and the metric where it has one.
 Way = tuple[str, str | None]
 
