@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
+
 import pytest
 
 from driver_trees import DIES, Tree
@@ -135,3 +139,47 @@ def test_the_command_that_drains_is_printed_on_evidence_alone(node, look):
 def test_without_a_gpu_it_says_so(command, tmp_path):
     ended = command("node", "health", "--programs", PROGRAMS, "--state", tmp_path / "l", code=3)
     assert "No driver lists a GPU" in ended.stderr
+
+
+#: What a look does without: each takes as long to import as the drivers take to answer.
+HEAVY = (
+    "reframe",
+    "polars",
+    "altair",
+    "fabricheck.rfm",
+    "fabricheck.references",
+    "fabricheck.results.document",
+    "fabricheck.results.reading",
+    "fabricheck.results.table",
+    "fabricheck.site.software",
+    "fabricheck.node.overlay",
+)
+
+#: Looks, and prints what is loaded before the drivers are asked, and at the end.
+LOADED = """
+import json, sys
+from typer.testing import CliRunner
+from fabricheck.cli import app
+from fabricheck.tools import look_begun
+loaded = []
+read = look_begun.read
+def noting(file):
+    loaded.append([*sys.modules])
+    return read(file)
+look_begun.read = noting
+done = CliRunner().invoke(app, sys.argv[1:])
+assert done.exit_code == 0, done.output
+print(json.dumps([*loaded, [*sys.modules]]))
+"""
+
+
+def test_the_drivers_are_asked_before_much_is_imported_and_a_look_imports_little(node, tmp_path):
+    where = ("--root", tmp_path, "--programs", PROGRAMS, "--state", tmp_path / "look.json")
+    command = ["node", "health", "mi250x", *map(str, where)]
+    done = subprocess.run(
+        [sys.executable, "-c", LOADED, *command], capture_output=True, text=True, check=True
+    )
+    at_the_start, at_the_end = json.loads(done.stdout)
+    early = [name for name in at_the_start if name.startswith("fabricheck.judge")]
+    assert early == []
+    assert [name for name in HEAVY if name in at_the_end] == []

@@ -2,32 +2,21 @@
 
 from __future__ import annotations
 
-import platform
 import time
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from fabricheck.cli import commands, output
-from fabricheck.cli.nics import FabricName
-from fabricheck.cli.node import Programs
-from fabricheck.cli.output import AsJson, Devices
+from fabricheck.cli.output import AsJson, Devices, FabricName, Programs
 from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, UsageError
-from fabricheck.core.show import cut
-from fabricheck.core.text import count
 from fabricheck.core.whole_files import write_whole
-from fabricheck.judge.verdict import health
-from fabricheck.node import load
-from fabricheck.node.fabric import load_fabric
-from fabricheck.report import metrics, scheduler
-from fabricheck.tools import look
-from fabricheck.tools.runner import TimeLimit
-from fabricheck.tools.topology.host import scheduler_node
+from fabricheck.tools import look_begun
 
-#: The longest sentence in the line; the JSON has all of it.
-LONGEST = 300
+if TYPE_CHECKING:
+    from fabricheck.tools.look import Look
 
 
 @commands.command("node health")
@@ -91,16 +80,25 @@ def health_command(
     began = time.monotonic()
     if model is None and (fabric or devices):
         raise UsageError(f"--{'fabric' if fabric else 'devices'} requires a node model.")
-    expected = None if model is None else load(model, devices=devices)
-    network = None if fabric is None else load_fabric(fabric)
-    file = file or look.default_file()
+    file = file or look_begun.default_file()
     if forget:
         file.unlink(missing_ok=True)
+    begun = look_begun.Begun(programs, file, root)
+    # The drivers answer meanwhile.
+    from fabricheck.judge.verdict import health
+    from fabricheck.node import load
+    from fabricheck.node.fabric import load_fabric
+    from fabricheck.report import look as lines
+    from fabricheck.report import metrics, scheduler
+    from fabricheck.tools import look
+    from fabricheck.tools.runner import TimeLimit
+
+    expected = None if model is None else load(model, devices=devices)
+    network = None if fabric is None else load_fabric(fabric)
     try:
-        this = look.look(expected, network, programs, file, root)
+        this = look.look(begun, expected, network, root)
     except TimeLimit as error:
-        node = scheduler_node() or platform.node()
-        result = health.unanswered(node, str(error), time.monotonic() - began)
+        result = health.unanswered(str(error), time.monotonic() - began)
     else:
         result = health.judge(this, expected, time.monotonic() - began)
         if this.before is None or not result.counts_on:
@@ -109,35 +107,18 @@ def health_command(
         write_whole(prometheus, metrics.of_health(result))
     if drain_lines:
         drains = [result.verdict]
-        lines = scheduler.live_lines(drains)
-        show.result(scheduler.live_commands(drains), lines, as_json, wrapped=False)
+        live = scheduler.live_lines(drains)
+        show.result(scheduler.live_commands(drains), live, as_json, wrapped=False)
     else:
-        show.result(result.model_dump(mode="json"), [_line(result)], as_json, wrapped=False)
+        show.result(result.model_dump(mode="json"), [lines.line(result)], as_json, wrapped=False)
     return result.exit_code
 
 
-def _keep(this: look.Look, file: Path, root: Path, *, settled: bool) -> None:
+def _keep(this: Look, file: Path, root: Path, *, settled: bool) -> None:
     """Write the look for the next one; where that is not possible, the line comes all the same."""
+    from fabricheck.tools import look
+
     try:
         look.write(this, file, root, settled=settled)
     except FabricheckError as error:
         output.say(error)
-
-
-def _line(result: health.Health) -> str:
-    """Return the health of a node in one line."""
-    verdict = result.verdict
-    title = f"{verdict.node}, simulated" if verdict.simulated is not None else verdict.node
-    if not verdict.reasons:
-        since = "" if result.since is None else f" since {result.since:%Y-%m-%d %H:%M:%S} UTC"
-        seen = show.listed(result.compared) or "nothing"
-        notes = [cut(note.rstrip("."), LONGEST) for note in result.notes]
-        more = f"; {count(len(notes), 'note')}: {show.listed(notes, 2)}" if notes else ""
-        return f"{title}: no fault of {seen}{since}{more}"
-    first, number = verdict.reasons[0], len(verdict.reasons)
-    component = f", {first.component}" if first.component else ""
-    more = f" (1 of {number} findings)" if number > 1 else ""
-    sentence = cut(first.sentence, LONGEST)
-    return (
-        f"{title}: {verdict.status} ({first.rule}{component}): {sentence}{more} {first.next_step}"
-    )

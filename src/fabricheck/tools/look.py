@@ -7,7 +7,6 @@ the kernel's log. It lies where a restart of the node removes it, as that sets t
 
 from __future__ import annotations
 
-import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,26 +14,16 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, cast
 
-from fabricheck.core import models
-from fabricheck.core.checkout import ORIGIN
-from fabricheck.core.errors import InvalidFile, NotFoundError
-from fabricheck.core.show import enumerated
-from fabricheck.core.text import printable_json, read_text
+from fabricheck.core.errors import NotFoundError
+from fabricheck.core.text import printable_json
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel
 from fabricheck.node.fabric import Fabric
 from fabricheck.results.model import NodeNic, ResultDocument, State
 from fabricheck.tools import nic_comparison, nics
+from fabricheck.tools.look_begun import FORM, Begun
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.host import scheduler_node
-
-FORM = "fabricheck-look-1"
-
-#: The folders of the programs below the checkout: the first that has the program is asked.
-_BUILDS = ("build/rocm/bin", "build/cuda/bin", "build/host/bin")
-
-#: Seconds for the drivers to answer: a prolog waits for it.
-LIMIT_S = 8.0
 
 
 @dataclass(frozen=True)
@@ -119,45 +108,27 @@ class Look:
         return {"before": {**former, "devices": devices}, "after": snapshot}
 
 
-def default_file() -> Path:
-    """Return the file of the look before: in a folder that a restart of the node empties."""
-    if os.geteuid() == 0:
-        return Path("/run/fabricheck/look.json")
-    runtime = os.environ.get("XDG_RUNTIME_DIR")
-    folder = Path(runtime) if runtime else Path.home() / ".cache"
-    return folder / "fabricheck" / f"look-{platform.node()}.json"
-
-
 def look(
+    begun: Begun,
     model: NodeModel | None,
     fabric: Fabric | None,
-    programs: Path | None,
-    file: Path,
     root: Path = Path("/"),
 ) -> Look:
-    """Look at this node.
+    """Look at this node: wait for its drivers' answer, and read its NICs.
 
+    :param begun: what was started.
     :param model: what the node should have; None where that is unknown.
     :param fabric: the network that joins the nodes; None for none.
-    :param programs: the folder of the programs; None for those of the checkout.
-    :param file: that of the look before.
     :param root: the folder with ``sys``, ``proc`` and ``dev`` of the node.
-    :raises NotFoundError: when there is no program `inventory`, or nothing says that there are
-        GPUs.
+    :raises NotFoundError: when nothing says that there are GPUs.
     :raises FabricheckError: as `inventory.ask`.
     """
-    before = read(file)
-    options = ["--passive"]
-    if before is not None:
-        options += ["--since", str(before["kernel_log_until_us"] + 1)]
-    if root != Path("/"):
-        options += ["--sys", f"{root}/sys", "--kernel-log", f"{root}/dev/kmsg"]
-    description = inventory.ask(_programs(programs), LIMIT_S, options, needs_device=False)
+    description = inventory.described(begun.answer(), needs_device=False)
+    before = begun.before
     if before is not None and before["boot_id"] != description.get("boot_id"):
         # A folder that outlives a restart: everything that the log has is of this start.
+        description = inventory.described(begun.again(), needs_device=False)
         before = None
-        options = [*options[:1], *options[3:]]
-        description = inventory.ask(_programs(programs), LIMIT_S, options, needs_device=False)
     if not description["devices"] and model is None and before is None:
         raise NotFoundError(
             "No driver lists a GPU of this node: name a node model that states some."
@@ -173,32 +144,6 @@ def look(
     return Look(
         description, present, nic_comparison.compare(node, model, present, fabric, root), before
     )
-
-
-def _programs(named: Path | None) -> Path:
-    folders = [named] if named is not None else [ORIGIN / folder for folder in _BUILDS]
-    for folder in folders:
-        if (folder / inventory.PROGRAM).is_file():
-            return folder
-    where = enumerated(map(str, folders), last="or")
-    raise NotFoundError(
-        f"There is no program {inventory.PROGRAM} in {where}: build the programs, or name their "
-        "folder by --programs."
-    )
-
-
-def read(file: Path) -> Mapping[str, Any] | None:
-    """Return the content of the file of a look; None where there is none.
-
-    :raises InvalidFile: when it is damaged.
-    """
-    if not file.exists():
-        return None
-    content = models.parse_json(read_text(file), file)
-    members = {"at", "boot_id", "devices", "host", "kernel_log_until_us", "nics"}
-    if not isinstance(content, dict) or content.get("form") != FORM or members - set(content):
-        raise InvalidFile(file, None, "this is no look of fabricheck; remove it")
-    return content
 
 
 def write(this: Look, file: Path, root: Path = Path("/"), *, settled: bool = True) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Iterator
 from dataclasses import asdict, replace
 from datetime import datetime
@@ -76,8 +77,9 @@ def judge(look: Look, node_model: NodeModel | None, seconds: float) -> Health:
     )
 
 
-def unanswered(node: str, sentence: str, seconds: float) -> Health:
-    """Return the health of a node whose drivers do not answer."""
+def unanswered(sentence: str, seconds: float) -> Health:
+    """Return the health of this node, whose drivers do not answer."""
+    node = scheduler_node() or platform.node()
     verdict = _node_verdict(node, "nothing", None, [finding("time-limit", sentence)])
     return Health(
         exit_code=evidence.session_verdict(node, [verdict]).exit_code,

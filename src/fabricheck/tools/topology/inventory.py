@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 import os
-import tempfile
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import combinations, permutations
@@ -14,16 +12,15 @@ from typing import Any, Literal, cast
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidFile, NotFoundError, PreventedBySetting
 from fabricheck.core.show import enumerated
-from fabricheck.core.text import count, read_text
+from fabricheck.core.text import count
 from fabricheck.core.vocabulary import EXIT_CODE, UNKNOWN
 from fabricheck.node import format_cores
 from fabricheck.results.model import Device, Host, node_name
 from fabricheck.results.other_devices import divides
-from fabricheck.tools.runner import EndedBadly, ProgramFailed, TimeLimit, last_words, run
+from fabricheck.tools.runner import EndedBadly, ProgramFailed, TimeLimit, last_words
+from fabricheck.tools.topology import asking
+from fabricheck.tools.topology.asking import PROGRAM as PROGRAM
 from fabricheck.tools.topology.reported import Matrix, Mismatch, Reported, links_text, symmetric
-
-#: The program in the folder of an environment's programs.
-PROGRAM = "inventory"
 
 SCHEMA, VERSION = "fabricheck-inventory", 1
 
@@ -33,9 +30,6 @@ _BUILDS = {
     "FABRICHECK_ROCM_PROGRAMS": "build/rocm/bin",
     "FABRICHECK_CUDA_PROGRAMS": "build/cuda/bin",
 }
-
-#: Seconds beyond the program's own time limit.
-_GRACE_S = 5
 
 #: The vendors of PCI's functions.
 _PCI_VENDORS: Mapping[str, Literal["amd", "nvidia"]] = {"0x1002": "amd", "0x10de": "nvidia"}
@@ -77,31 +71,31 @@ def ask(
     :raises ProgramFailed: when the runtime shows no device, and PCI none that its driver lost.
     :raises FabricheckError: when it fails otherwise.
     """
-    program = programs / PROGRAM
-    own_limit = max(1, math.ceil(limit_s))
-    with tempfile.TemporaryDirectory(prefix="fabricheck-") as folder:
-        output = Path(folder, "node.json")
-        command = [str(program), "--output", str(output), "--time-limit", str(own_limit), *options]
-        try:
-            ended = run(command, limit_s + _GRACE_S)
-        except OSError as error:
-            raise ProgramFailed(f"{program} cannot be run ({error.strerror}).") from None
-        why = last_words(ended.err, ended.out).removeprefix(f"{PROGRAM}: ")
-        if ended.code in (None, EXIT_CODE["time-limit"]):
-            raise TimeLimit(f"The node's drivers did not answer within {limit_s:g} s.")
-        if ended.code == EXIT_CODE["setting"]:
-            raise PreventedBySetting(f"{PROGRAM}: {why}.")
-        described = parse(read_text(output), output) if output.is_file() else None
-        if ended.code == EXIT_CODE["unsupported"] and described is not None:
-            if needs_device and not lost_functions(described):
-                raise ProgramFailed(f"{PROGRAM} shows no device: {why}.")
-        elif ended.code != 0:
-            if ended.code in EXIT_CODE.values():
-                raise EndedBadly(f"{program} failed: {why}.", ended.code)
-            ended.require_good(str(program), limit_s, ended.err, ended.out)
-    if described is None:
+    return described(asking.ask(programs, limit_s, options), needs_device=needs_device)
+
+
+def described(answer: asking.Answer, *, needs_device: bool = True) -> dict[str, Any]:
+    """Return the description of a run of `inventory` that has ended.
+
+    :raises FabricheckError: as `ask`.
+    """
+    program, ended = answer.program, answer.ended
+    why = last_words(ended.err, ended.out).removeprefix(f"{PROGRAM}: ")
+    if ended.code in (None, EXIT_CODE["time-limit"]):
+        raise TimeLimit(f"The node's drivers did not answer within {answer.limit_s:g} s.")
+    if ended.code == EXIT_CODE["setting"]:
+        raise PreventedBySetting(f"{PROGRAM}: {why}.")
+    content = None if answer.text is None else parse(answer.text, answer.place)
+    if ended.code == EXIT_CODE["unsupported"] and content is not None:
+        if needs_device and not lost_functions(content):
+            raise ProgramFailed(f"{PROGRAM} shows no device: {why}.")
+    elif ended.code != 0:
+        if ended.code in EXIT_CODE.values():
+            raise EndedBadly(f"{program} failed: {why}.", ended.code)
+        ended.require_good(str(program), answer.limit_s, ended.err, ended.out)
+    if content is None:
         raise ProgramFailed(f"{program} wrote no description.")
-    return described
+    return content
 
 
 def parse(text: str, path: Path) -> dict[str, Any]:
