@@ -1,30 +1,30 @@
 """Energy of a moved bit by path: each series is held until the counters of energy give watts.
 
-Report only: no limit of energy is known. Collectives are not held here.
+Report only: no limit of energy is known. Of collectives those of MPI are held: rccl-tests and
+nccl-tests time loops that have an end.
 """
 
 import reframe as rfm
 from reframe.core.builtins import run_after, variable
 
-from fabricheck.core.vocabulary import ENGINES_ON
+from fabricheck.core.vocabulary import COLLECTIVES, ENGINES_ON
 from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import Metric
 from fabricheck.rfm.pairs import one_each, peers_of_the_first
+from fabricheck.rfm.ranks import CONVENTION, MpiCheck
 
 #: Seconds that a series takes besides: its samples, two quiet times, and up to 10 s of load where a
 #: counter changes ten times a second (HPE Cray EX).
 BESIDE_S = 15
 
 
-class EnergyCheck(MeasuringCheck):
+class Held(rfm.RegressionTestPlugin):
     """The common part: a large size and a small one, by many, of each path.
 
     energy_s: seconds for which each series is held, at least, set by ``-S energy_s=N``. operations:
     by operation its experiment.
     """
 
-    valid_systems = ["+devices +peers -simulated"]
-    env_vars = ENGINES_ON
     energy_s = variable(float, value=5.0)
     operations = {}
     large = 1 << 30
@@ -36,14 +36,27 @@ class EnergyCheck(MeasuringCheck):
         self.seconds = 60 + int(series * (self.energy_s + BESIDE_S))
 
     def paths(self):
-        """Return the number of devices or pairs that are measured one after the other."""
+        """Return the number of devices, pairs or sets that are measured one after the other."""
         return self.device_count
+
+    def held_sizes(self):
+        """Return the list of both sizes, as options take it."""
+        return f"{self.small},{self.large}"
 
     def held(self):
         """Return the arguments that all programs share."""
-        sizes = f"{self.small},{self.large}"
-        sampling = ("--max-samples", "7", "--noise-limit", "10")
-        return ["--sizes", sizes, "--energy-time", f"{self.energy_s:g}", *sampling]
+        return ["--energy-time", f"{self.energy_s:g}", "--max-samples", "7"]
+
+
+class EnergyCheck(Held, MeasuringCheck):
+    """The paths of one process: their rates are the metrics."""
+
+    valid_systems = ["+devices +peers -simulated"]
+    env_vars = ENGINES_ON
+
+    def held(self):
+        """Return the arguments of these programs."""
+        return ["--sizes", self.held_sizes(), *super().held(), "--noise-limit", "10"]
 
     def expected_metrics(self):
         """Return the rate of the slowest member of each operation at the large size."""
@@ -123,3 +136,37 @@ class energy_peers(EnergyCheck):
         where = {"operation": "engine", "role": "single", "bytes": self.large}
         among = one_each(self.pairs())
         return [Metric("engine_worst", where, ("device_set",), among=among, alike=False)]
+
+
+@rfm.simple_test
+class energy_collectives(Held, MpiCheck):
+    """Collectives of all ranks, each on its device, on buffers of the devices."""
+
+    descr = "Energy of a bit of MPI collectives on all devices, by their counters (E10)"
+    tags = {"E10", "full"}
+    valid_systems = ["+devices +several_devices +peers +ranks -simulated"]
+    valid_prog_environs = ["+mpi +gpu_aware_mpi"]
+    env_vars = ENGINES_ON
+    arguments = ("--pairs", "none", "--together", "none", "--types", "none", "--ranks", "all")
+    operations = dict.fromkeys(COLLECTIVES, "E10")
+    large = 64 << 20
+
+    def paths(self):
+        """Return one: all ranks take part in each collective."""
+        return 1
+
+    def program_arguments(self):
+        """Return what is held, after the arguments of all checks of MPI."""
+        return [*super().program_arguments(), "--collective-sizes", self.held_sizes(), *self.held()]
+
+    def sizes_measured(self):
+        """Return the sizes of messages, as `Check.sizes_measured` does."""
+        return self.held_sizes()
+
+    def expected_metrics(self):
+        """Return the time of each collective that this MPI supports, at the large size."""
+        where = {"experiment": "E10", "ranks": list(range(len(self.rank_devices))), **CONVENTION}
+        return [
+            Metric(name, {**where, "operation": name, "bytes": self.large}, (), unit="us")
+            for name in self.collectives
+        ]

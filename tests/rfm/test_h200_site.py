@@ -90,7 +90,7 @@ def test_several_devices(whole, devices):
     results = whole.results
     # Of two devices there are none but all, and one neighbour.
     some = {"best_devices", "rccl_scaling", "p2p_one_to_many"}
-    assert len(run) == (47 if devices == 2 else 50) and (some <= run) == (devices > 2)
+    assert len(run) == (48 if devices == 2 else 51) and (some <= run) == (devices > 2)
     assert skipped == NO_PLACEMENT | NO_OTHER_SETS | (some if devices == 2 else set())
     # Programs of one process have no launcher, ranks are on the first core near their device.
     assert line(results, devices, "stream_local").startswith("/programs/stream --devices each ")
@@ -123,6 +123,8 @@ def test_several_devices(whole, devices):
     assert launches[-1]["command"].startswith(
         f"env NCCL_DEBUG=VERSION CUDA_VISIBLE_DEVICES={every} CUDA_DEVICE_ORDER=PCI_BUS_ID /nccl/"
     )
+    held = line(results, devices, "energy_collectives")
+    assert " --collective-sizes 262144,67108864 --energy-time 5 " in held
     # Collectives that crash in this MPI are left out of both tools.
     assert " --without reduce,allreduce,reduce_scatter,allgather " in line(
         results, devices, "mpi_collectives"
@@ -136,6 +138,7 @@ def test_without_mpi_and_tools(h200, whole):
     programs = ("stream", "memcpy", "managed", "p2p", "overlap", "energy")
     run, _ = checks_of(whole.outcome, 2)
     own = {check for check in run if check.startswith(programs)} | {"node_topology"}
+    own.remove("energy_collectives")
     outcome, _ = dry_run(h200, 2)
     assert checks_of(outcome, 2) == (own, {"best_devices", "p2p_one_to_many"})
 
