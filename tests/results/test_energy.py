@@ -61,6 +61,14 @@ def test_a_bit_has_the_energy_of_the_devices_at_work():
     assert per_bit.same_clock is True
     assert per_bit.packages is False
     assert per_bit.node is None
+    # 500 W for 8 s, and 60 W of the device beside it.
+    assert (per_bit.joules, per_bit.idle_joules) == (4000, 480)
+
+
+def test_joules_of_idle_devices_are_unknown_where_none_is_counted():
+    assert energy.of_series(held(counted())).idle_joules is None
+    unmoved = counted(1, watts=[], why="the counter did not move")
+    assert energy.of_series(held(counted(), unmoved)).idle_joules is None
 
 
 def test_two_devices_at_work_are_added_and_the_node_stands_beside():
@@ -121,6 +129,7 @@ def test_it_is_read_and_shown(tmp_path, command):
     (row,) = command("summary", tmp_path, json=True).json["partitions"][0]["energy"]
     assert row["pj_per_bit"] == 500
     assert (row["net_low"], row["net_high"]) == (388, 412)
+    assert (row["joules"], row["idle_devices_joules"]) == (4000, 480)
     assert "498 to 502" in command("summary", tmp_path).stdout
 
 

@@ -13,10 +13,13 @@ MOST_PATHS = 20
 
 
 def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
-    """Yield the energy of a bit by path and size; net is without the idle power of the devices."""
+    """Yield the energy of a bit by path and size; net is without the idle power of the devices.
+
+    The last columns are joules of the whole load: of the devices at work, and of those beside them.
+    """
     if not rows:
         return
-    columns = ("pJ/bit", "who", "size", "gross", "95 %", "net", "95 %")
+    columns = ("pJ/bit", "who", "size", "gross", "95 %", "net", "95 %", "J", "idle J")
     yield Table(
         columns,
         [
@@ -28,6 +31,8 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
                 _between(row["low"], row["high"]),
                 "" if row["net_pj_per_bit"] is None else short(row["net_pj_per_bit"]),
                 _between(row["net_low"], row["net_high"]),
+                short(row["joules"]),
+                "" if row["idle_devices_joules"] is None else short(row["idle_devices_joules"]),
             ]
             for row in rows[:MOST_PATHS]
         ],
@@ -44,6 +49,8 @@ def _path(row: Mapping[str, Any]) -> str:
         remarks.append("whole package")
     if row["same_clock"] is False:
         remarks.append("idle at another clock")
+    if row["node_pj_per_bit"] is not None:
+        remarks.append(f"the node {short(row['node_pj_per_bit'])}")
     if row["above_peers"]:
         remarks.append(f"{row['above_peers']:.1%} above its peers")
     return ", ".join(remarks)

@@ -35,7 +35,9 @@ class BitEnergy:
     gross, net: of the devices that take part; net is None without idle power. packages: the
     counters of some count another device too, which may be idle. same_clock: the clocks were those
     of the quiet time, None where no driver tells them. node, node_net: the same of the whole node,
-    None without a counter of it. gb_per_s: bytes over the time of the load.
+    None without a counter of it. joules: what the devices at work took during the load.
+    idle_joules: what devices beside them took that had no part in it, None where none was counted.
+    gb_per_s: bytes over the time of the load.
     """
 
     gross: PerBit
@@ -44,6 +46,8 @@ class BitEnergy:
     same_clock: bool | None
     node: PerBit | None
     node_net: PerBit | None
+    joules: float
+    idle_joules: float | None
     gb_per_s: float
 
 
@@ -62,9 +66,9 @@ def of_series(series: Series) -> BitEnergy | None:
         return None
     if any(not counter["watts"] for counter in working):
         return None
-    of_node = [
-        counter for counter in energy["counters"] if counter["kind"] == "node" and counter["watts"]
-    ]
+    with_watts = [counter for counter in energy["counters"] if counter["watts"]]
+    of_node = [counter for counter in with_watts if counter["kind"] == "node"]
+    idle = [counter for counter in with_watts if counter["works"] is False]
     return BitEnergy(
         gross=_gross(working, energy),
         net=_net(working, energy),
@@ -72,6 +76,8 @@ def of_series(series: Series) -> BitEnergy | None:
         same_clock=_same_clock(energy, counted),
         node=_gross(of_node, energy) if of_node else None,
         node_net=_net(of_node, energy) if of_node else None,
+        joules=_joules(working, energy),
+        idle_joules=_joules(idle, energy) if idle else None,
         gb_per_s=1e-9 * energy["bytes"] / energy["seconds"],
     )
 
@@ -80,6 +86,11 @@ def idle_watts(counter: CountedEnergy) -> float | None:
     """Return the mean power in W of the two quiet times; None unless both were measured."""
     before, after = counter["idle_before_w"], counter["idle_after_w"]
     return None if before is None or after is None else (before + after) / 2
+
+
+def _joules(counters: Sequence[CountedEnergy], energy: SeriesEnergy) -> float:
+    """Return what the counters' devices took during the load."""
+    return energy["seconds"] * sum(median(counter["watts"]) for counter in counters)
 
 
 def _gross(counters: Sequence[CountedEnergy], energy: SeriesEnergy) -> PerBit:

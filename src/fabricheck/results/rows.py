@@ -289,6 +289,12 @@ class Series:
     node_pj_per_bit: Annotated[float | None, "the same of the whole node, by its own counter"] = (
         None
     )
+    held_j: Annotated[
+        float | None, "energy in J that the devices at work took while the operation was held"
+    ] = None
+    idle_devices_j: Annotated[
+        float | None, "the same of the devices that had no part in it; null where none was counted"
+    ] = None
 
     @property
     def check(self) -> str:

@@ -220,6 +220,8 @@ def _energy_columns(measured: Measured) -> dict[str, Any]:
         "energy_by_package": per_bit.packages,
         "energy_same_clock": per_bit.same_clock,
         "node_pj_per_bit": per_bit.node.value if per_bit.node else None,
+        "held_j": per_bit.joules,
+        "idle_devices_j": per_bit.idle_joules,
     }
 
 
