@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fabricheck.core import yaml_files
+from fabricheck.core.checkout import ROOT
 from fabricheck.references.published import FILE, OWN_FOLDER
 
 RECORDS = {one["id"]: one for one in yaml_files.read(OWN_FOLDER / FILE)["records"]}
@@ -45,3 +46,18 @@ def test_the_time_of_a_run_gives_the_figure_that_is_printed_in_gib(record):
 def test_repeats_are_stated_of_the_run_that_prints_them_alone():
     stated = {one["id"] for one in EPICURE if "reps" in one.get("conditions", {})}
     assert stated == SETTINGS_PRINTED
+
+
+ENERGIES = [one for name, one in RECORDS.items() if name.startswith("energy-")]
+EVIDENCE = (ROOT / "docs/evidence/energy.md").read_text()
+
+
+@pytest.mark.parametrize("record", ENERGIES, ids=lambda one: one["id"])
+def test_a_published_energy_says_what_it_includes_and_is_in_the_evidence(record):
+    assert record["conditions"]["includes"]
+    about = "about " if record.get("qualifier") == "approx" else ""
+    begin = f"| {about}{record['value']} |"
+    rows = [line for line in EVIDENCE.splitlines() if line.startswith(begin)]
+    assert len(rows) == 1
+    address = record["source"]["url"].split()[0]
+    assert address in rows[0] or "the same" in rows[0]

@@ -25,7 +25,7 @@ FILE = "published_values.yaml"
 UNITS = {"GB/s": ("GB/s", 1.0), "TB/s": ("GB/s", 1e3), "MB/s": ("GB/s", 1e-3), "us": ("us", 1.0),
          "percent": ("percent", 1.0), "ratio": ("ratio", 1.0)}  # fmt: skip
 
-#: The units that metrics have; a ratio cannot ground a reference.
+#: The units that metrics have; a ratio and an energy cannot ground a reference.
 OF_METRICS = ("GB/s", "us", "percent")
 
 #: The roles of records that are limits and no measurements: by which a site accepts its nodes, and
@@ -100,6 +100,11 @@ class Record(StrictModel, extra="ignore"):
     def place(self) -> str:
         """The document, and the place in it."""
         return listed(filter(None, (self.title, self.where)))
+
+    @property
+    def includes(self) -> str:
+        """What an energy is that of; empty of all else."""
+        return str(self.conditions.get("includes", ""))
 
     @property
     def comparable(self) -> bool:

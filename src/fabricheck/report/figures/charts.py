@@ -44,6 +44,9 @@ _TEXT, _GAP, _LEGEND_LINE = 11, 8, 17
 #: and the greatest height of a cell.
 _LEAST, _MOST, _TOGETHER, _HIGHEST = 34, 64, 296, 44
 
+#: A value nearer than this part of the greatest one to the right end has its text on the left.
+_DECADE = 10
+
 #: A line across this far below one that has its word has one, too.
 _APART = 0.9
 
@@ -322,6 +325,73 @@ def bars(
     # The texts have their place beyond the axis, which ends with the greatest value.
     right = round(_MARGIN + _LETTER * letters + aside)
     return finished(alt.layer(*layers, data=data(shown, keys)), height, right)
+
+
+def points(
+    rows: Sequence[Row],
+    *,
+    x: str,
+    x_title: str,
+    unit: str,
+    colours: Mapping[str, str],
+    logarithmic: bool = False,
+) -> Drawing:
+    """Return the drawing of single values with intervals and texts, and of published values.
+
+    The values are on a logarithmic axis: what is not positive is not drawn. Published values are
+    white marks; where they have no place on the x axis, they are not drawn either.
+
+    :param rows: from `rows.of_point` and `rows.of_value`, with ``text`` for beside a mark.
+    :param x: the column of the x axis: names, each with its own place, or numbers.
+    :param unit: of the values, on their axis.
+    :param colours: the colours by series.
+    :param logarithmic: whether the x axis is; its numbers are positive.
+    """
+    places = {name: place for place, name in enumerate(colours)}
+    drawn_rows = [row for row in rows if row["value"] > 0 and row[x] is not None]
+    most = max((row[x] for row in drawn_rows), default=1) if logarithmic else None
+    shown = []
+    for row in drawn_rows:
+        low = row["low"]
+        inside = low if low is not None and low > 0 else None
+        # Texts of close marks are above and below each other; there is no place on the right.
+        aside = 6 if places.get(row["series"], 0) % 2 else -6
+        before = most is not None and row[x] > most / _DECADE
+        ours = is_of_session(row)
+        shown.append({**row, "own": ours, "low": inside, "aside": aside, "before": before})
+    if logarithmic:
+        scale = alt.Scale(type="log", nice=True)
+        across = alt.X(f"{x}:Q", title=x_title, scale=scale, axis=alt.Axis(tickCount=5))
+    else:
+        names = list(dict.fromkeys(row[x] for row in shown))
+        axis = alt.Axis(labelAngle=-40, labelLimit=130, ticks=False)
+        across = alt.X(f"{x}:N", title=None, sort=names, axis=axis)
+    up = alt.Scale(type="log", nice=True)
+    base = alt.Chart().encode(x=across, y=alt.Y("value:Q", title=unit, scale=up))
+    legend = alt.Legend(symbolType="circle", symbolOpacity=1, columns=2, labelLimit=160, offset=6)
+    measured = base.encode(color=colour("series", colours, legend)).transform_filter("datum.own")
+    marks = base.encode(shape=shape(shown))
+    layers = [
+        measured.mark_rule(strokeWidth=1.5)
+        .encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
+        .transform_filter("isValid(datum.low) && isValid(datum.high)"),
+        measured.mark_point(size=45, filled=True, opacity=1).encode(shape=shape(shown)),
+        marks.mark_point(
+            size=60, filled=True, color="white", stroke="black", strokeWidth=1, opacity=1
+        ).transform_filter("!datum.own"),
+        *(
+            measured.mark_text(
+                align=align, dx=dx, dy=alt.ExprRef("datum.aside"), fontSize=_TEXT - 1
+            )
+            .encode(text="text:N")
+            .transform_filter(which)
+            for align, dx, which in (("left", 7, "!datum.before"), ("right", -7, "datum.before"))
+        ),
+    ]
+    keys = ("series", "kind", x, "value", "low", "high", "text", "own", "aside", "before")
+    lines = 2 + (len(colours) + 1) // 2
+    chart = alt.layer(*layers, data=data(shown, keys))
+    return finished(chart, 250 + _LEGEND_LINE * lines, right=30)
 
 
 def cell(value: float, counted: bool = False) -> str:
