@@ -340,9 +340,10 @@ def columns_of(kinds: str) -> str:
     return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
 
 
-def rules_of(_: str) -> str:
-    """Return the table of the rules of a verdict."""
-    return "\n".join(rules.table()) + "\n"
+def rules_of(what: str) -> str:
+    """Return the table of the rules of a verdict, or of those of a soak alone."""
+    lines = rules.table(rules.OF_A_SOAK) if what == "a soak" else rules.table()
+    return "\n".join(lines) + "\n"
 
 
 def lines_of(_: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from fabricheck.judge.drift.model import Counter, Finding
-from fabricheck.judge.drift.rules import SOAK_RULES
+from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results.soaks import Round
 
 
@@ -76,7 +76,7 @@ def of_counters(grown: Iterable[Counter], rounds: Sequence[Round]) -> Iterator[F
         beyond = limit is not None and counter.per_hour > limit.per_hour
         yield Finding(
             rule="counters",
-            status=SOAK_RULES["counters"].status if beyond else None,
+            status=RULES["counters"].status if beyond else None,
             member=counter.what,
             devices=(counter.device,),
             from_h=rounds[0].began_h,
@@ -99,7 +99,7 @@ def throttled(rounds: Sequence[Round]) -> Iterator[Finding]:
             if part > THROTTLED_PART:
                 yield Finding(
                     rule="throttled",
-                    status=None if kind == "power" else SOAK_RULES["throttled"].status,
+                    status=None if kind == "power" else RULES["throttled"].status,
                     member=kind,
                     devices=(index,),
                     from_h=in_rounds[0].began_h,

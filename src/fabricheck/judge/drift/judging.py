@@ -18,8 +18,7 @@ from fabricheck.core.statistics import median
 from fabricheck.judge.drift.counters import counters, of_counters, throttled
 from fabricheck.judge.drift.lines import Line
 from fabricheck.judge.drift.model import Behind, Finding, Judged, Soaks, Trend
-from fabricheck.judge.drift.rules import SOAK_RULES
-from fabricheck.judge.verdict.rules import STATUSES, NodeStatus, worst
+from fabricheck.judge.verdict.rules import RULES, STATUSES, NodeStatus, worst
 from fabricheck.results.soaks import Round, Soak
 
 #: Fewer peers do not tell which of them is the straggler.
@@ -169,7 +168,7 @@ def _stragglers(soak: Soak, rounds: Sequence[Round]) -> Iterator[Finding]:
             if behind < -line.floor and apart < -behind / 2:
                 yield Finding(
                     rule="straggler",
-                    status=SOAK_RULES["straggler"].status,
+                    status=RULES["straggler"].status,
                     member=line.name,
                     devices=line.member.devices,
                     from_h=line.at_h[0],

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from fabricheck.core.statistics import Slope, median, slope
 from fabricheck.judge.comparison.judging import FLOORS
 from fabricheck.judge.drift.model import Finding, Trend
-from fabricheck.judge.drift.rules import SOAK_RULES
+from fabricheck.judge.verdict.rules import RULES
 from fabricheck.results.soaks import Member, Round, Value
 
 #: Rounds before and after a step, at least.
@@ -98,7 +98,7 @@ class Line:
             if trend.change < -self.floor and trend.high < 0:
                 return Finding(
                     rule="drift",
-                    status=SOAK_RULES["drift"].status,
+                    status=RULES["drift"].status,
                     member=self.name,
                     devices=self.member.devices,
                     from_h=self.at_h[0],
@@ -128,7 +128,7 @@ class Line:
         high = max(rates[at:]) / min(rates[:at]) - 1
         return Finding(
             rule="step",
-            status=SOAK_RULES["step"].status,
+            status=RULES["step"].status,
             member=self.name,
             devices=self.member.devices,
             from_h=self.at_h[at - 1],
@@ -174,7 +174,7 @@ class Line:
         lowest = min(bad, key=lambda number: parts[number])
         yield Finding(
             rule="comes-and-goes",
-            status=SOAK_RULES["comes-and-goes"].status,
+            status=RULES["comes-and-goes"].status,
             member=self.name,
             devices=self.member.devices,
             from_h=self.at_h[bad[0]],

@@ -71,5 +71,16 @@ NEXT_STEPS: Mapping[str, str] = {
     "left-out-checks": "Run the whole set.",
     "without-mpi": "Build with MPI, or let the site accept it by this name.",
     "changed-checks": "Run without -S, or let the site accept it by this name.",
+    "drift": "Look at the device's temperature and clocks of the same hours on the page, then "
+    "measure the node quietly: fabricheck diagnose.",
+    "step": "Look in the node's log for what happened at that hour, then measure the node quietly: "
+    "fabricheck diagnose.",
+    "straggler": "Measure the node quietly: slow alone as well, it goes to the vendor: fabricheck "
+    "results pack --vendor NODE.",
+    "comes-and-goes": "Look at the link's counters of errors and at what else ran at those hours, "
+    "and run the soak again.",
+    "counters": "Drain the node, reseat or clean the connection, and run the soak again; if it "
+    "comes back: fabricheck results pack --vendor NODE.",
+    "throttled": "Look at the node's cooling and its power supply, and run the soak again.",
     "other-programs": "Build the programs of this checkout, and measure again.",
 }

@@ -1,7 +1,8 @@
-"""The table of rules that lead to each status, shown in docs/result.md.
+"""The table of rules that lead to each status, shown in docs/reference/verdict.md.
 
-A rule applies to one attempt of a check, or to the node. `checks` combines a check's attempts, and
-`node` combines all checks into a node's status.
+A rule applies to one attempt of a check, to the node, or to the rounds of a soak. `checks` combines
+a check's attempts, `node` combines all checks into a node's status, and `judge/drift` applies those
+of a soak.
 """
 
 from __future__ import annotations
@@ -389,12 +390,57 @@ _DEVIATIONS = (
     ),
 )
 
+#: Rules over the rounds of a soak: none of them is evidence that drains a node.
+_OF_A_SOAK = (
+    Rule(
+        "drift",
+        "PERF-FAIL",
+        "A rate, a clock or a quiet metric lost more over the rounds than the floor of its "
+        "noise, and the 95 % interval of its slope (Theil-Sen) is below zero.",
+    ),
+    Rule(
+        "step",
+        "PERF-FAIL",
+        "All rounds before are above all rounds after by more than the floor, at least three "
+        "on either side, and two levels are nearer to them than a line.",
+    ),
+    Rule(
+        "straggler",
+        "PERF-FAIL",
+        "A device or pair is behind the median of its peers by more than the floor, and by "
+        "more than twice what these differ.",
+    ),
+    Rule(
+        "comes-and-goes",
+        "UNSTABLE",
+        "In at least two rounds, and at most half of them, the slowest tenth of the passes "
+        "lost more than the floor, and than three times what is usual.",
+    ),
+    Rule(
+        "counters",
+        "UNSTABLE",
+        "A counter of errors grew faster than its source allows; without a source its growth "
+        "is only reported.",
+    ),
+    Rule(
+        "throttled",
+        "UNSTABLE",
+        "Heat or a limit of the board throttled a device for more than 1 % of the load; of "
+        "the power cap it is only reported.",
+    ),
+)
+
 #: The table by name, in the order of the docs.
-RULES: dict[str, Rule] = {rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE, *_DEVIATIONS)}
+RULES: dict[str, Rule] = {
+    rule.name: rule for rule in (*_OF_A_CHECK, *_OF_A_NODE, *_DEVIATIONS, *_OF_A_SOAK)
+}
+
+#: The rules that rounds of load alone lead to a status by.
+OF_A_SOAK = tuple(rule.name for rule in _OF_A_SOAK)
 
 
-def table() -> list[str]:
-    """Return the rules as the lines of a table in Markdown, for docs/result.md."""
+def table(names: Iterable[str] = tuple(RULES)) -> list[str]:
+    """Return rules as the lines of a table in Markdown, for the docs; all of them by default."""
     rows = (
         (
             f"`{rule.name}`",
@@ -404,14 +450,16 @@ def table() -> list[str]:
             rule.when,
             NEXT_STEPS[rule.name],
         )
-        for rule in RULES.values()
+        for rule in map(RULES.__getitem__, names)
     )
     heading = ("rule", "status", "beside a pass", "evidence", "when", "next step")
     return list(markdown(heading, rows))
 
 
 def _beside(rule: Rule) -> str:
-    return "" if rule in (*_OF_A_NODE, *_DEVIATIONS) else rule.beside_a_pass or "nothing"
+    if rule in (*_OF_A_NODE, *_DEVIATIONS, *_OF_A_SOAK):
+        return ""
+    return rule.beside_a_pass or "nothing"
 
 
 @dataclass(frozen=True)
