@@ -65,8 +65,8 @@ class OverHours:
 
 def said(results: Path) -> Said:
     """Return what is judged of the one soak of a results folder."""
-    (path,) = results.glob(f"{soaks.FOLDER}/*.json")
-    judged = judging.judge(soaks.read(path))
+    (soak,) = soaks.read(results)
+    judged = judging.judge(soak)
     findings = [finding for finding in judged.findings if finding.status is not None]
     return Said(
         judged.status,

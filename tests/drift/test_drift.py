@@ -1,6 +1,7 @@
 """What `fabricheck drift` makes of rounds: each kind of change, and none of noise."""
 
 import random
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -30,6 +31,7 @@ def soak_of(rate=lambda device, at_h: 1000.0, noise=0.003, rounds=20, seed=1, **
     """Return a soak of four devices; `rate` is that of a device at an hour."""
     drawn = random.Random(seed)
     made = []
+    plan = Plan(hours=rounds * ROUND_H, round_minutes=30, quiet_every=0, quiet_set=None)
     for number in range(rounds):
         at_h = number * ROUND_H
         values = {}
@@ -39,8 +41,12 @@ def soak_of(rate=lambda device, at_h: 1000.0, noise=0.003, rounds=20, seed=1, **
         given = {name: field(number) for name, field in round_fields.items()}
         made.append(
             Round(
+                soak="soak",
+                plan=plan,
                 kind="load",
                 session=f"soak-{number + 1:04}",
+                node="node1",
+                members=MEMBERS,
                 began=BEGAN,
                 began_h=at_h,
                 took_s=3600 * ROUND_H,
@@ -50,8 +56,13 @@ def soak_of(rate=lambda device, at_h: 1000.0, noise=0.003, rounds=20, seed=1, **
                 **given,
             )
         )
-    plan = Plan(hours=rounds * ROUND_H, round_minutes=30, quiet_every=0, quiet_set=None)
-    return Soak(name="soak", node="node1", began=BEGAN, plan=plan, members=MEMBERS, rounds=made)
+    return Soak("soak", plan, tuple(made))
+
+
+def changed(soak, **fields):
+    """Return a soak with other fields of each of its rounds."""
+    rounds = tuple(each.model_copy(update=fields) for each in soak.rounds)
+    return replace(soak, rounds=rounds)
 
 
 def found(soak):
@@ -89,9 +100,9 @@ def test_a_loss_below_the_floor_of_its_noise_is_none():
         name: member.model_copy(update={"noise": "pinned at once"})
         for name, member in MEMBERS.items()
     }
-    assert found(soak.model_copy(update={"members": pinned})) == []
+    assert found(changed(soak, members=pinned)) == []
     host = {name: member.model_copy(update={"noise": "host"}) for name, member in MEMBERS.items()}
-    assert found(soak.model_copy(update={"members": host})) == []
+    assert found(changed(soak, members=host)) == []
 
 
 def test_a_sudden_loss_is_a_step_between_two_rounds():
@@ -117,9 +128,9 @@ def test_what_comes_and_goes_is_told_from_what_is_noisy():
     for number, each in enumerate(soak.rounds):
         value = each.values["copy 0"]
         low = 500.0 if halved(number) else value.low
-        changed = {**each.values, "copy 0": value.model_copy(update={"low": low})}
-        rounds.append(each.model_copy(update={"values": changed}))
-    (finding,) = judging.judge(soak.model_copy(update={"rounds": rounds})).findings
+        values = {**each.values, "copy 0": value.model_copy(update={"low": low})}
+        rounds.append(each.model_copy(update={"values": values}))
+    (finding,) = judging.judge(replace(soak, rounds=tuple(rounds))).findings
     assert (finding.rule, finding.member, finding.value) == ("comes-and-goes", "copy 0", 3.0)
     assert finding.status == "UNSTABLE"
     assert found(soak_of(noise=0.2)) == []
@@ -219,16 +230,16 @@ def test_a_pair_that_is_gone_and_missing_hours_are_told():
         )
         for number, each in enumerate(soak.rounds)
     ]
-    assert found(soak.model_copy(update={"rounds": rounds})) == [("lost", "copy 3")]
-    short = soak.model_copy(update={"rounds": soak.rounds[:10], "ended": "the disk is full"})
+    assert found(replace(soak, rounds=tuple(rounds))) == [("lost", "copy 3")]
+    short = replace(soak, rounds=soak.rounds[:10], ended="the disk is full")
     judged = judging.judge(short)
     assert judged.status == "INCOMPLETE"
     assert [(each.rule, each.note) for each in judged.findings] == [("missing", "the disk is full")]
 
 
 def test_a_node_behind_others_is_named_among_nodes():
-    nodes = [soak_of(seed=seed).model_copy(update={"node": f"node{seed}"}) for seed in range(4)]
-    slow = soak_of(lambda device, at_h: 900.0, seed=9).model_copy(update={"node": "node9"})
+    nodes = [changed(soak_of(seed=seed), node=f"node{seed}") for seed in range(4)]
+    slow = changed(soak_of(lambda device, at_h: 900.0, seed=9), node="node9")
     result = judging.judge_all([*nodes, slow])
     assert [(each.node, each.member, each.nodes) for each in result.behind] == [
         ("node9", "copy", 5)

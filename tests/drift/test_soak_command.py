@@ -1,13 +1,14 @@
 """`fabricheck soak` and `fabricheck drift` as a user meets them."""
 
-import json
 import os
 import shutil
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -21,10 +22,13 @@ BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 PLAN = Plan(hours=2, round_minutes=30, quiet_every=0, quiet_set=None)
 
 
-def round_of(number, hours=0.5, **fields):
+def round_of(number, hours=0.5, plan=PLAN, **fields):
     return Round(
+        soak="soak",
+        plan=plan,
         kind="load",
         session=f"soak-{number:04}",
+        node="node1",
         began=BEGAN,
         began_h=(number - 1) * hours,
         took_s=3600 * hours,
@@ -35,17 +39,31 @@ def round_of(number, hours=0.5, **fields):
 
 
 def soak_of(rounds, **fields):
-    return Soak(name="soak", node="node1", began=BEGAN, plan=PLAN, rounds=rounds, **fields)
+    return Soak("soak", PLAN, tuple(rounds), **fields)
+
+
+def leave(results, rounds):
+    """Write the records of rounds where their sessions would have left them."""
+    for each in rounds:
+        outputs = results / "output" / each.session
+        outputs.mkdir(parents=True)
+        soaks.write(outputs, each)
+
+
+def soak_there(results):
+    (soak,) = soaks.read(results)
+    return soak
 
 
 def test_a_soak_goes_on_where_it_was(results_folder):
-    soaks.write(results_folder, soak_of([round_of(1), round_of(2)], ended="SIGTERM ended it"))
+    leave(results_folder, [round_of(1), round_of(2, ended="the allocation ends")])
+    assert soak_there(results_folder).ended == "the allocation ends"
     again = running.begun(results_folder, "soak", PLAN)
     assert (again.hours, len(again.rounds), again.ended) == (1.0, 2, None)
 
 
 def test_other_arguments_and_a_soak_that_has_its_hours_are_refused(results_folder, command):
-    soaks.write(results_folder, soak_of([round_of(number) for number in (1, 2, 3, 4)]))
+    leave(results_folder, [round_of(number) for number in (1, 2, 3, 4)])
     common = ("soak", "--hours", "2", "--round-minutes", "30", "--quiet-set", "none")
     ended = command(*common, code=2)
     assert "The soak soak in" in ended.stderr
@@ -90,9 +108,10 @@ def loop_of(results, monkeypatch, sessions, **options):
 def test_sessions_that_leave_no_load_end_it_after_three(results_folder, monkeypatch):
     loop = loop_of(results_folder, monkeypatch, lambda name: None)
     loop.run()
-    record = soaks.read(soaks.path_of(results_folder, "soak"))
-    assert len(record.rounds) == running.MOST_FAILED
-    assert "its session ran no check" in record.ended
+    assert len(loop.soak.rounds) == running.MOST_FAILED
+    assert "its session ran no check" in loop.soak.ended
+    # Nothing began, so that nothing is there.
+    assert soaks.read(results_folder) == []
 
 
 def test_a_reframe_that_refuses_ends_it_with_its_sentence(results_folder, tmp_path):
@@ -100,13 +119,13 @@ def test_a_reframe_that_refuses_ends_it_with_its_sentence(results_folder, tmp_pa
     reframe.write_text("#!/bin/sh\necho 'ERROR: local:gpu has no node model.'\nexit 1\n")
     reframe.chmod(0o755)
     quiet = {"quiet_set": "smoke", "quiet_every": 1}
-    soak = soak_of([]).model_copy(update={"plan": PLAN.model_copy(update=quiet)})
+    soak = replace(soak_of([]), plan=PLAN.model_copy(update=quiet))
     loop = running.Loop(
         soak, results_folder, str(reframe), lambda results: [], print, goes_on=False
     )
     loop.run()
     assert [each.kind for each in loop.soak.rounds] == ["quiet", "load", "quiet"]
-    assert loop.soak.ended.endswith("ERROR: local:gpu has no node model.")
+    assert loop.soak.ended.endswith("ERROR: local:gpu has no node model")
 
 
 def test_no_round_begins_that_would_outlast_the_allocation(results_folder, monkeypatch):
@@ -114,7 +133,7 @@ def test_no_round_begins_that_would_outlast_the_allocation(results_folder, monke
     loop = loop_of(results_folder, monkeypatch, lambda name: None, until=ends)
     loop.run()
     assert (loop.soak.rounds, loop.soak.ended) == (
-        [], "the allocation ends before another round would",
+        (), "the allocation ends before another round would",
     )  # fmt: skip
 
 
@@ -123,26 +142,27 @@ def test_the_first_the_last_and_the_worst_round_are_left_whole():
         return {"copy 0": soaks.Value(middle=middle, low=middle, high=middle, n=30)}
 
     rates = [100.0, 101.0, 80.0, 99.0, 100.0, 98.0]
-    rounds = [round_of(n, values=value(rate)) for n, rate in enumerate(rates, 1)]
     members = {
         "copy 0": soaks.Member(
             kind="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
         )
     }
-    soak = soak_of(rounds, members=members)
+    soak = soak_of(
+        round_of(n, values=value(rate), members=members) for n, rate in enumerate(rates, 1)
+    )
     assert running.left_whole(soak) == {"soak-0001", "soak-0003", "soak-0006"}
 
 
 def test_a_quiet_session_comes_first_and_after_so_many_rounds(results_folder):
     plan = PLAN.model_copy(update={"quiet_every": 2, "quiet_set": "node"})
-    soak = soak_of([]).model_copy(update={"plan": plan})
+    soak = replace(soak_of([]), plan=plan)
     kinds = []
     for number in range(1, 8):
         loop = running.Loop(soak, results_folder, "", lambda results: [], print, goes_on=False)
         kind = loop._kind()
         kinds.append(kind)
         made = round_of(number).model_copy(update={"kind": kind})
-        soak = soak.model_copy(update={"rounds": [*soak.rounds, made]})
+        soak = replace(soak, rounds=(*soak.rounds, made))
     assert kinds == ["quiet", "load", "load", "quiet", "load", "load", "quiet"]
 
 
@@ -152,7 +172,7 @@ def test_drift_shows_nodes_of_a_job_by_hours_drift_and_errors(results_folder, co
         folder = job / node
         folder.mkdir(parents=True)
         rounds = [round_of(number) for number in range(1, 5 if node == "node1" else 3)]
-        soaks.write(folder, soak_of(rounds).model_copy(update={"node": node}))
+        leave(folder, [each.model_copy(update={"node": node}) for each in rounds])
     ended = command("drift", "17", code=13)
     assert "2.0 of 2" in ended.words
     assert "1.0 of 2" in ended.words
@@ -172,10 +192,13 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
         for name in names
     }  # fmt: skip
     value = soaks.Value(middle=1234.5, low=1230.0, high=1240.0, n=150)
+    plan = PLAN.model_copy(update={"hours": 24.0})
     rounds = [
         round_of(
             number,
             hours=1 / 12,
+            plan=plan,
+            members=members,
             values=dict.fromkeys(names, value),
             devices={
                 device: soaks.DeviceRound(
@@ -186,8 +209,7 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
         )
         for number in range(1, 289)
     ]
-    plan = PLAN.model_copy(update={"hours": 24.0})
-    soaks.write(results_folder, soak_of(rounds, members=members).model_copy(update={"plan": plan}))
+    leave(results_folder, rounds)
     page = tmp_path / "page.html"
     command("drift", "--output", page, code=None)
     text = page.read_text()
@@ -216,23 +238,28 @@ def test_rounds_on_the_simulated_node_are_counted_and_resumed(tmp_path):
     more = soak("2", 0)
     assert "1.00 of 2 h are there" in more
     assert "soak-0001" not in more
-    record = json.loads((results / "soaks" / "soak.json").read_text())
-    assert len(record["rounds"]) == 4
+    assert len(soak_there(results).rounds) == 4
     # The first and the last are whole; of the others only the record is left.
+    left = sorted(len(list(outputs.iterdir())) for outputs in results.glob("output/*"))
+    assert left[:2] == [1, 1]
+    assert min(left[2:]) > 1
     assert len(list(results.glob("reports/run-*.json"))) == 2
     assert len(list(results.glob("marks/*.json"))) == 2
 
 
-def load_rounds(monkeypatch):
+def load_rounds(monkeypatch, results_folder):
     """Have each session read as a load of half an hour that can be judged."""
 
-    def of_session(results, kind, began_h):
-        number = round(began_h / 0.5) + 1
-        return {}, round_of(number, is_whole=False)
+    def of_session(results, soak, kind, session):
+        return round_of(len(soak.rounds) + 1)
+
+    def results_of(name):
+        outputs = (results_folder / "output" / name,)
+        session = SimpleNamespace(outputs=outputs)
+        return SimpleNamespace(checks=[object()], sources=[SimpleNamespace(session=session)])
 
     monkeypatch.setattr(soaks, "measured", of_session)
-    monkeypatch.setattr(soaks, "node_of", lambda results: "node1")
-    monkeypatch.setattr(running, "_results_of", lambda name: object())
+    monkeypatch.setattr(running, "_results_of", results_of)
     monkeypatch.setattr(running.Loop, "_measured_before", lambda self, name: None)
     # The time that a stand-in takes is not that of the round.
     monkeypatch.setattr(running.Loop, "_add", with_length(running.Loop._add, 1800.0), raising=True)
@@ -249,7 +276,7 @@ POSITIVE = soaks.RoundFinding(
 
 @pytest.mark.parametrize(("goes_on", "rounds"), [(False, 2), (True, 4)])
 def test_positive_evidence_of_hardware_ends_it(results_folder, monkeypatch, goes_on, rounds):
-    load_rounds(monkeypatch)
+    load_rounds(monkeypatch, results_folder)
     judged = iter([[], [POSITIVE], [], []])
     loop = loop_of(
         results_folder, monkeypatch, lambda name: None, judge=lambda _: next(judged),
@@ -261,7 +288,7 @@ def test_positive_evidence_of_hardware_ends_it(results_folder, monkeypatch, goes
 
 
 def test_a_signal_costs_the_round_and_the_record_stays(results_folder, monkeypatch):
-    load_rounds(monkeypatch)
+    load_rounds(monkeypatch, results_folder)
 
     def sessions(name):
         if name == "soak-0003":
@@ -269,21 +296,21 @@ def test_a_signal_costs_the_round_and_the_record_stays(results_folder, monkeypat
 
     loop = loop_of(results_folder, monkeypatch, sessions)
     loop.run()
-    record = soaks.read(soaks.path_of(results_folder, "soak"))
-    assert (len(record.rounds), record.ended) == (2, "SIGTERM ended it")
+    assert len(soak_there(results_folder).rounds) == 2
+    assert loop.soak.ended == "SIGTERM ended it"
     assert loop.signal == signal.SIGTERM
 
 
 def test_a_full_disk_leaves_the_record_whole_and_the_node_incomplete(
     results_folder, monkeypatch, command
 ):
-    load_rounds(monkeypatch)
+    load_rounds(monkeypatch, results_folder)
     write = soaks.write
 
-    def full(results, soak):
-        if len(soak.rounds) > 2:
-            raise NotFoundError("soak.json cannot be written (No space left on device).")
-        write(results, soak)
+    def full(outputs, round_):
+        if round_.number > 2:
+            raise NotFoundError("round.json cannot be written (No space left on device).")
+        write(outputs, round_)
 
     monkeypatch.setattr(soaks, "write", full)
     with pytest.raises(NotFoundError):

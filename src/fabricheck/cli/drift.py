@@ -15,6 +15,7 @@ from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import requested_nodes, soaks
 from fabricheck.results.folder import default_path
+from fabricheck.results.soaks import Soak
 
 if TYPE_CHECKING:
     from fabricheck.judge.drift.model import Soaks
@@ -26,8 +27,8 @@ def drift(
         list[str] | None,
         typer.Argument(
             metavar="[NAME]...",
-            help="Soaks by their names, records of them, results folders, or jobs of `fabricheck "
-            "every-node --soak` (default: the soak that was written last).",
+            help="Soaks by their names, results folders, or jobs of `fabricheck every-node --soak` "
+            "(default: the soak that was written last).",
         ),
     ] = None,
     page: Annotated[
@@ -45,8 +46,7 @@ def drift(
 
     if page is not None and page.suffix.lower() not in (".html", ".htm"):
         raise UsageError(f"{page}: the page is HTML; the name must end with .html or .htm.")
-    paths = list(_paths(what or []))
-    return shown(judging.judge_all(soaks.read(path) for path in paths), page, as_json)
+    return shown(judging.judge_all(list(_named(what or []))), page, as_json)
 
 
 def shown(result: Soaks, page: Path | None, as_json: bool) -> int:
@@ -65,28 +65,29 @@ def shown(result: Soaks, page: Path | None, as_json: bool) -> int:
     return result.exit_code
 
 
-def _paths(names: list[str]) -> Iterator[Path]:
-    """Yield the records that names mean.
+def _named(names: list[str]) -> Iterator[Soak]:
+    """Yield the soaks that names mean.
 
     :raises NotFoundError: for a name that means none.
     """
     results = default_path()
     if not names:
-        there = sorted(
-            results.glob(f"{soaks.FOLDER}/*.json"), key=lambda path: path.stat().st_mtime
-        )
+        there = soaks.read(results)
         if not there:
             raise NotFoundError(f"There is no soak in {results}: fabricheck soak makes one.")
         yield there[-1]
     for name in names:
+        meant = [soak for soak in soaks.read(results) if soak.name == name]
         job = results / requested_nodes.FOLDER / name
-        folder = job if job.is_dir() else Path(name)
-        meant = [soaks.path_of(results, name), Path(name)]
-        of_folder = sorted(folder.glob(f"{soaks.FOLDER}/*.json")) if folder.is_dir() else []
-        of_folder += sorted(folder.glob(f"*/{soaks.FOLDER}/*.json")) if folder.is_dir() else []
-        files = [path for path in meant if path.is_file()][:1]
-        if not files and not of_folder:
-            raise NotFoundError(
-                f"There is no soak {name} in {results}, and no record of one there."
-            )
-        yield from files or of_folder
+        for folder in (job, Path(name)):
+            if not meant:
+                meant = _of_folder(folder)
+        if not meant:
+            raise NotFoundError(f"There is no soak {name} in {results}, nor a folder with one.")
+        yield from meant
+
+
+def _of_folder(folder: Path) -> list[Soak]:
+    """Return the soaks of a results folder, or of those in the folder of a job over many nodes."""
+    inside = [path for path in sorted(folder.glob("*")) if path.is_dir()]
+    return [soak for results in (folder, *inside) for soak in soaks.read(results)]

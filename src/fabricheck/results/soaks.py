@@ -1,8 +1,8 @@
-"""A soak: rounds of load on a node for hours, with a record of each round in one file.
+"""A soak: rounds of load on a node for hours, each a session with a record of what it measured.
 
-Each round is a session of its own. Its record has what is judged over rounds, so that sessions in
-between may be deleted. Time is counted by the lengths of rounds: a clock that is set, a reboot or a
-break between two parts of a soak does not move it.
+The record lies in the folder of the session's outputs, and has what is judged over rounds: of
+sessions in between all else may be deleted. Time is counted by the lengths of rounds: a clock that
+is set, a reboot or a break between two parts of a soak does not move it.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ from __future__ import annotations
 import statistics
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -27,8 +29,8 @@ from fabricheck.results.requested_nodes import Moment
 from fabricheck.results.rows import Check, Metric, Series
 from fabricheck.results.series import Noise
 
-#: The folder of the records in a results folder, with one file for each soak.
-FOLDER = "soaks"
+#: The record of a round, in the folder of its session's outputs.
+NAME = "round.json"
 
 #: What a round measures: everything under load, or the node with nothing else on it.
 Kind = Literal["load", "quiet"]
@@ -115,36 +117,6 @@ class RoundFinding(StrictModel):
     positive: bool = False
 
 
-class Round(StrictModel):
-    """One round, as its session measured it.
-
-    session: the name of its session. began_h: hours since the soak began, by the lengths of the
-    rounds before. took_s: its length; of a simulated node by the simulated clock. load_s: the part
-    of it under load. cpu_s: time of processors that the load took. is_whole: whether the files of
-    its session are there. problem: why nothing of it can be judged, a clause.
-    """
-
-    kind: Kind
-    session: str
-    began: Moment
-    began_h: NonNegativeFloat
-    took_s: NonNegativeFloat
-    load_s: NonNegativeFloat = 0.0
-    cpu_s: NonNegativeFloat | None = None
-    clock: Clock | None = None
-    values: dict[str, Value] = {}
-    devices: dict[int, DeviceRound] = {}
-    wrong: list[WrongData] = []
-    findings: list[RoundFinding] = []
-    is_whole: bool = True
-    problem: str | None = None
-
-    @property
-    def middle_h(self) -> float:
-        """The middle of the round, in hours since the soak began."""
-        return self.began_h + self.took_s / 7200
-
-
 class Plan(StrictModel):
     """What a soak is to do.
 
@@ -159,16 +131,60 @@ class Plan(StrictModel):
     arguments: tuple[str, ...] = ()
 
 
-class Soak(StrictModel):
-    """The record of a soak. ended: why it is over before its hours, a clause."""
+class Round(StrictModel):
+    """One round, as its session measured it.
 
-    form: Literal["fabricheck-soak-1"] = "fabricheck-soak-1"
-    name: Annotated[str, Field(pattern=f"^{marking.NAME}$")]
+    soak: the name of the soak. plan: that of the soak when it ran. session: the name of its
+    session. began_h: hours since the soak began, by the lengths of the rounds before. took_s: its
+    length; of a simulated node by the simulated clock. load_s: the part of it under load. cpu_s:
+    time of processors that the load took. members, values: what was measured, by the same names.
+    problem: why nothing of it can be judged, a clause. ended: why the soak ended with it before its
+    hours, a clause.
+    """
+
+    form: Literal["fabricheck-round-1"] = "fabricheck-round-1"
+    soak: Annotated[str, Field(pattern=f"^{marking.NAME}$")]
+    plan: Plan
+    kind: Kind
+    session: Annotated[str, Field(pattern=r"-\d{4,}$")]
     node: NodeName | None = None
     began: Moment
-    plan: Plan
+    began_h: NonNegativeFloat
+    took_s: NonNegativeFloat
+    load_s: NonNegativeFloat = 0.0
+    cpu_s: NonNegativeFloat | None = None
+    clock: Clock | None = None
     members: dict[str, Member] = {}
-    rounds: list[Round] = []
+    values: dict[str, Value] = {}
+    devices: dict[int, DeviceRound] = {}
+    wrong: list[WrongData] = []
+    findings: list[RoundFinding] = []
+    problem: str | None = None
+    ended: str | None = None
+
+    @property
+    def middle_h(self) -> float:
+        """The middle of the round, in hours since the soak began."""
+        return self.began_h + self.took_s / 7200
+
+    @property
+    def number(self) -> int:
+        """Its place in the soak, from 1 on, by the name of its session."""
+        return int(self.session.rpartition("-")[2])
+
+
+def session_name(soak: str, number: int) -> str:
+    """Return the name of the session of a round, from 1 on."""
+    return f"{soak}-{number:04}"
+
+
+@dataclass(frozen=True)
+class Soak:
+    """The rounds of a soak in order. ended: why it is over before its hours, a clause."""
+
+    name: str
+    plan: Plan
+    rounds: tuple[Round, ...] = ()
     ended: str | None = None
 
     @property
@@ -176,53 +192,77 @@ class Soak(StrictModel):
         """The hours that have passed: the lengths of all rounds."""
         return sum(each.took_s for each in self.rounds) / 3600
 
+    @property
+    def node(self) -> str | None:
+        """The node that it is of; None where no round tells it."""
+        for each in self.rounds:
+            if each.node is not None:
+                return each.node
+        return None
+
+    @cached_property
+    def members(self) -> dict[str, Member]:
+        """What has a value in a round, as the first of them has it."""
+        members: dict[str, Member] = {}
+        for each in self.rounds:
+            members = {**each.members, **members}
+        return members
+
     def of_kind(self, kind: Kind) -> list[Round]:
         """Return the rounds of a kind that can be judged, in order."""
         return [each for each in self.rounds if each.kind == kind and each.problem is None]
 
 
-def path_of(results: Path, name: str) -> Path:
-    """Return the file of a soak in a results folder."""
-    return results / FOLDER / f"{name}.json"
+def write(outputs: Path, round_: Round) -> None:
+    """Write the record of a round as a whole.
 
-
-def read(path: Path) -> Soak:
-    """Read a record.
-
-    :raises NotFoundError: when there is no such file.
-    :raises InvalidFile: when it is no record.
+    :param outputs: the folder of its session's outputs.
+    :raises NotFoundError: when it cannot be written; those of other rounds stay.
     """
-    return read_model(path, Soak)
+    write_whole(outputs / NAME, round_.model_dump_json(exclude_defaults=True) + "\n")
 
 
-def write(results: Path, soak: Soak) -> None:
-    """Write a record as a whole.
+def read(results: Path) -> list[Soak]:
+    """Return the soaks of a results folder, the one that was written last at the end.
 
-    :raises NotFoundError: when it cannot be written; the former record stays.
+    :raises InvalidFile: when what should be the record of a round is none.
     """
-    path = path_of(results, soak.name)
-    path.parent.mkdir(exist_ok=True)
-    write_whole(path, soak.model_dump_json(exclude_defaults=True) + "\n")
+    by_name: dict[str, list[Round]] = {}
+    for path in sorted(results.glob(f"output/*/{NAME}"), key=lambda path: path.stat().st_mtime):
+        round_ = read_model(path, Round)
+        # Behind all others, because it was written after them.
+        before = by_name.pop(round_.soak, [])
+        by_name[round_.soak] = [*before, round_]
+    return [_of_rounds(name, rounds) for name, rounds in by_name.items()]
 
 
-def measured(results: Results, kind: Kind, began_h: float) -> tuple[dict[str, Member], Round]:
-    """Return what the session of a round measured: its members, and the round.
+def _of_rounds(name: str, rounds: Sequence[Round]) -> Soak:
+    in_order = sorted(rounds, key=lambda each: each.number)
+    last = in_order[-1]
+    return Soak(name, last.plan, tuple(in_order), last.ended)
 
-    :param began_h: when it began, in hours since the soak began.
+
+def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
+    """Return what the session of the next round of a soak measured.
+
+    :param session: the name of the session.
     """
     checks = list(results.checks)
     documents = [check.document for check in checks if check.document is not None]
     round_ = Round(
+        soak=soak.name,
+        plan=soak.plan,
         kind=kind,
-        session=results.name,
+        session=session,
+        node=_node_of(checks),
         began=_began(results),
-        began_h=began_h,
+        began_h=soak.hours,
         took_s=sum(document.get("simulated_s") or 0.0 for document in documents),
         clock=documents[0]["clock"] if documents else None,
     )
     if kind == "quiet":
         members, values = _of_metrics(results.metrics)
-        return members, round_.model_copy(update={"values": values})
+        return round_.model_copy(update={"members": members, "values": values})
     for check in checks:
         load = check.document.get("soak") if check.document is not None else None
         if check.document is not None and load is not None:
@@ -232,12 +272,11 @@ def measured(results: Results, kind: Kind, began_h: float) -> tuple[dict[str, Me
         if check.reason:
             problem = check.reason
             break
-    return {}, round_.model_copy(update={"problem": problem})
+    return round_.model_copy(update={"problem": problem})
 
 
-def node_of(results: Results) -> str | None:
-    """Return the node of a session's documents; None where none tells it."""
-    for check in results.checks:
+def _node_of(checks: Sequence[Check]) -> str | None:
+    for check in checks:
         if check.document is not None:
             return node_name(check.document["host"])
     return None
@@ -268,9 +307,7 @@ def _of_metrics(metrics: Iterator[Metric]) -> tuple[dict[str, Member], dict[str,
     return members, values
 
 
-def _of_load(
-    check: Check, document: ResultDocument, load: SoakMember, round_: Round
-) -> tuple[dict[str, Member], Round]:
+def _of_load(check: Check, document: ResultDocument, load: SoakMember, round_: Round) -> Round:
     members, values = {}, {}
     moved: Counter[int] = Counter()
     works = []
@@ -308,8 +345,9 @@ def _of_load(
         for mismatch in load["wrong"]
     ]
     took_s = load_s if document["clock"] == "simulated" else round_.took_s
-    return members, round_.model_copy(
+    return round_.model_copy(
         update={
+            "members": members,
             "took_s": took_s,
             "load_s": load_s,
             "cpu_s": load["cpu_s"],

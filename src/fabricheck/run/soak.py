@@ -1,21 +1,19 @@
 """A soak: sessions of load on this node, one after another, for hours.
 
-The loop starts an ordinary session for each round, has it judged, and adds a record of it to the
-file of the soak. When it is started again it counts the rounds that are there. Of the sessions the
-first ones, the last ones and those with a finding are left whole; of others the record is left.
+The loop starts an ordinary session for each round, has it judged, and leaves a record of it in the
+folder of its outputs. When it is started again it counts the rounds that are there. Of the sessions
+the first ones, the last ones and those with a finding are left whole; of others the record is left.
 """
 
 from __future__ import annotations
 
-import contextlib
 import os
 import re
 import shutil
 import signal
-import subprocess
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 
@@ -26,11 +24,9 @@ from fabricheck.results import marking, reading, soaks
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import Results
 from fabricheck.results.session import Session
-from fabricheck.results.soaks import Kind, Member, Plan, Round, RoundFinding, Soak
+from fabricheck.results.soaks import Kind, Plan, Round, RoundFinding, Soak
+from fabricheck.run import sessions
 from fabricheck.schedulers import table
-
-#: Seconds between two looks at a session, and those in which it may end its checks.
-_LOOK_S, _GRACE_S = 0.2, 60.0
 
 #: Sessions one after another that measure nothing, after which the soak ends.
 MOST_FAILED = 3
@@ -76,10 +72,10 @@ def begun(results: Path, name: str, plan: Plan) -> Soak:
 
     :raises UsageError: when the soak of that name has other arguments, or its hours.
     """
-    path = soaks.path_of(results, name)
-    if not path.exists():
-        return Soak(name=name, began=datetime.now().astimezone(), plan=plan)
-    there = soaks.read(path)
+    named = [soak for soak in soaks.read(results) if soak.name == name]
+    if not named:
+        return Soak(name, plan)
+    (there,) = named
     if there.plan.arguments != plan.arguments:
         arguments = " ".join(there.plan.arguments) or "none"
         raise UsageError(
@@ -90,7 +86,7 @@ def begun(results: Path, name: str, plan: Plan) -> Soak:
         raise UsageError(
             f"The soak {name} in {results} has its {plan.hours:g} hours: name another one."
         )
-    return there.model_copy(update={"plan": plan, "ended": None})
+    return replace(there, plan=plan, ended=None)
 
 
 class Loop:
@@ -123,13 +119,11 @@ class Loop:
     def run(self) -> None:
         """Run rounds until the hours have passed, or something ends them.
 
-        :raises NotFoundError: when the record cannot be written; the former one stays.
+        :raises NotFoundError: when the record of a round cannot be written; the others stay.
         """
-        soaks.write(self.results, self.soak)
         with processes.signals_taken(self._taken):
             while self.soak.ended is None and self.soak.hours < self.soak.plan.hours:
                 self._round()
-        soaks.write(self.results, self.soak)
 
     def _taken(self, number: int, _frame: object) -> None:
         self.signal = number
@@ -153,7 +147,8 @@ class Loop:
         if self._ends is not None and time.monotonic() + length_s > self._ends:
             self._end("the allocation ends before another round would")
             return
-        name = f"{self.soak.name}-{len(self.soak.rounds) + 1:04}"
+        last = self.soak.rounds[-1].number if self.soak.rounds else 0
+        name = soaks.session_name(self.soak.name, last + 1)
         results = self._measured_before(name)
         began = time.monotonic()
         if results is None:
@@ -188,88 +183,67 @@ class Loop:
             "RFM_ENABLE_RESULTS_STORAGE": "n",
         }
         command = [self._reframe, "--nocolor", "-r", *chosen, *plan.arguments]
-        with self._log.open("wb") as out:
-            process = subprocess.Popen(
-                command,
-                env=environment,
-                stdin=subprocess.DEVNULL,
-                stdout=out,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
-            )
-        while process.poll() is None and self.signal is None:
-            time.sleep(_LOOK_S)
-        if process.poll() is None:
-            process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(_GRACE_S)
-            process.kill()
-            process.wait()
+        process = sessions.start(command, environment, self._log)
+        if not sessions.wait(process, lambda: self.signal is not None):
+            sessions.end(process)
         if process.returncode == EXIT_NODE_OPEN:
             self._failed = MOST_FAILED
 
     @property
     def _log(self) -> Path:
         """What the last session printed."""
-        return soaks.path_of(self.results, self.soak.name).with_suffix(".log")
+        return self.results / f"{self.soak.name}.log"
 
     def _last_line(self) -> str:
         """Return the last line that a session printed, behind a colon; empty without one."""
-        if not self._log.exists():
-            return ""
-        lines = self._log.read_text(encoding="utf-8", errors="replace").split("\n")
-        printed = [line.strip() for line in lines if line.strip()]
-        return f": {printed[-1]}" if printed else ""
+        return f": {sessions.last_words(self._log)}" if self._log.exists() else ""
 
     def _add(self, name: str, kind: Kind, results: Results | None, took_s: float) -> None:
         """Add the record of a round, and delete what need not be left of others."""
-        began_h = self.soak.hours
-        if results is None:
-            now = datetime.now().astimezone()
-            problem = f"its session ran no check{self._last_line()}"
-            round_ = Round(
-                kind=kind, session=name, began=now, began_h=began_h, took_s=0, problem=problem
-            )
-            members: dict[str, Member] = {}
+        if results is None or not list(results.checks):
+            round_ = self._without_checks(name, kind)
         else:
-            members, round_ = soaks.measured(results, kind, began_h)
+            measured = soaks.measured(results, self.soak, kind, name)
+            length_s = measured.took_s if measured.clock == "simulated" else took_s
             findings = list(self._judge(results))
-            simulated = round_.clock == "simulated"
-            length = round_.took_s if simulated else took_s
-            round_ = round_.model_copy(
-                update={"session": name, "findings": findings, "took_s": length}
-            )
-        node = self.soak.node or (None if results is None else soaks.node_of(results))
-        self.soak = self.soak.model_copy(
-            update={
-                "node": node,
-                "members": {**members, **self.soak.members},
-                "rounds": [*self.soak.rounds, round_],
-            }
-        )
+            round_ = measured.model_copy(update={"findings": findings, "took_s": length_s})
+        self.soak = replace(self.soak, rounds=(*self.soak.rounds, round_))
         self._failed = self._failed + 1 if round_.problem is not None else 0
         if self._failed >= MOST_FAILED:
             self._end(f"{MOST_FAILED} sessions measured nothing, the last as {round_.problem}")
         if any(each.positive for each in round_.findings) and not self._goes_on:
             self._end("a round has evidence of a fault of hardware")
+        if results is not None:
+            self._write(results, round_)
         self._prune()
-        soaks.write(self.results, self.soak)
         self._say(_line(self.soak, round_))
 
+    def _without_checks(self, name: str, kind: Kind) -> Round:
+        """Return the round of a session that ended before a check."""
+        return Round(
+            soak=self.soak.name,
+            plan=self.soak.plan,
+            kind=kind,
+            session=name,
+            began=datetime.now().astimezone(),
+            began_h=self.soak.hours,
+            took_s=0,
+            problem=f"its session ran no check{self._last_line()}",
+        )
+
+    def _write(self, results: Results, round_: Round) -> None:
+        """Write the record of a round beside what else its session left."""
+        for outputs in results.sources[0].session.outputs[:1]:
+            outputs.mkdir(parents=True, exist_ok=True)
+            soaks.write(outputs, round_.model_copy(update={"ended": self.soak.ended}))
+
     def _end(self, why: str) -> None:
-        self.soak = self.soak.model_copy(update={"ended": why})
+        self.soak = replace(self.soak, ended=why)
 
     def _prune(self) -> None:
         """Delete the files of sessions whose record is enough."""
         whole = left_whole(self.soak)
-        rounds = []
-        for each in self.soak.rounds:
-            if each.is_whole and each.session not in whole:
-                delete_session(self.results, each.session)
-                rounds.append(each.model_copy(update={"is_whole": False}))
-            else:
-                rounds.append(each)
-        self.soak = self.soak.model_copy(update={"rounds": rounds})
+        delete_sessions(self.results, {each.session for each in self.soak.rounds} - whole)
 
 
 def left_whole(soak: Soak) -> set[str]:
@@ -300,12 +274,12 @@ def _part_of_first(soak: Soak, each: Round, first: Round) -> float:
     return min(parts)
 
 
-def delete_session(results: Path, name: str) -> None:
-    """Delete the files of a session that was given a name, and its mark."""
+def delete_sessions(results: Path, names: Collection[str]) -> None:
+    """Delete the marks of sessions that were given names, and their files but for the record."""
     folder = ResultsFolder(results)
     for session in folder.sessions:
         mark = folder.mark(session)
-        if mark is None or mark.name != name:
+        if mark is None or mark.name not in names:
             continue
         for path in _files_of(session, results):
             if path.is_dir():
@@ -319,17 +293,18 @@ def _files_of(session: Session, results: Path) -> Iterator[Path]:
     if session.report is not None:
         yield session.report
     yield results / "logs" / f"reframe-{session.stamp}.log"
-    for path in session.outputs:
-        yield from (path, results / "stage" / path.name)
+    for outputs in session.outputs:
+        yield results / "stage" / outputs.name
+        if outputs.is_dir():
+            yield from (path for path in outputs.iterdir() if path.name != soaks.NAME)
 
 
 def _results_of(name: str) -> Results | None:
-    """Return the session of a name; None where there is none that can be read, or no check ran."""
+    """Return the session of a name; None where there is none that can be read."""
     try:
-        results = reading.read([name])
+        return reading.read([name])
     except (FabricheckError, NotFoundError):
         return None
-    return results if list(results.checks) else None
 
 
 def is_name(text: str) -> bool:

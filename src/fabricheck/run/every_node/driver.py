@@ -12,7 +12,6 @@ import itertools
 import os
 import signal
 import statistics
-import subprocess
 import time
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
@@ -25,6 +24,7 @@ from fabricheck.core.text import count
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
 from fabricheck.rfm import host
+from fabricheck.run import sessions
 from fabricheck.run.every_node import session, staging
 from fabricheck.run.every_node.session import NodeSession
 from fabricheck.schedulers import table
@@ -510,24 +510,13 @@ def _run_network(
         # Steps are of the nodes that answered, not of those that the job has lost.
         variables = allocation.scheduler.of_nodes(nodes)
         process = session.start(allocation.scheduler, results, command, **variables)
-        while process.poll() is None and not signals:
-            if until is not None and time.monotonic() >= until:
-                break
-            time.sleep(_LOOK_S)
+        has_ended = sessions.wait(
+            process, lambda: bool(signals) or (until is not None and time.monotonic() >= until)
+        )
         number = signals[0] if signals else None
-        if process.poll() is not None:
+        if has_ended:
             return processes.exit_status(process.returncode), None, number
         why = f"{signal.Signals(number).name} ended the run" if number else "its time had passed"
-        _stop_network(process, allocation)
+        sessions.end(process, GRACE_S + LAST_GRACE_S)
+        allocation.scheduler.end_steps_of_several(allocation.job)
         return None, f"The session of the network was stopped because {why}.", number
-
-
-def _stop_network(process: subprocess.Popen[bytes], allocation: Allocation) -> None:
-    """Let the session end its check and write what was measured; then end it and its steps."""
-    process.terminate()
-    try:
-        process.wait(GRACE_S + LAST_GRACE_S)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        process.wait()
-    allocation.scheduler.end_steps_of_several(allocation.job)

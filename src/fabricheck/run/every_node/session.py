@@ -17,8 +17,8 @@ from pathlib import Path
 
 from fabricheck.core import processes
 from fabricheck.core.vocabulary import ENV_RESULTS
+from fabricheck.run import sessions
 from fabricheck.schedulers.row import Scheduler
-from fabricheck.tools import runner
 from fabricheck.tools.runner import text_of
 
 #: The log of a session, in the folder of its node.
@@ -27,17 +27,11 @@ LOG = "session.log"
 #: ReFrame's line when all check files are read and the first check is about to start.
 _BEGINS = b"[==========] Running "
 
-#: Lines of ReFrame at the end of every failed session.
-_SAYS_NOTHING = ("Log file(s) saved in", "session stored with UUID")
-
-#: Bytes at the end of a log that are searched for its last message.
-_TAIL = 8192
-
 
 def start(
     scheduler: Scheduler, folder: Path, command: Sequence[str], **variables: str
 ) -> subprocess.Popen[bytes]:
-    """Start a session in a process group of its own: Ctrl-C is handled by who started it.
+    """Start a session of a job.
 
     :param scheduler: of the allocation.
     :param folder: its results folder, which is made; its log is there.
@@ -47,15 +41,7 @@ def start(
     folder.mkdir(parents=True)
     environment = {**os.environ, ENV_RESULTS: str(folder), **variables}
     scheduler.make_of_session(environment)
-    with (folder / LOG).open("wb") as log:
-        return subprocess.Popen(
-            command,
-            env=environment,
-            stdin=subprocess.DEVNULL,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
+    return sessions.start(command, environment, folder / LOG)
 
 
 class NodeSession:
@@ -97,16 +83,8 @@ def has_report(folder: Path) -> bool:
 
 
 def last_words(folder: Path, noise: Sequence[str] = ()) -> str:
-    """Return the last message in the log of a results folder, without a full stop.
-
-    :param noise: parts of lines that say nothing, besides ReFrame's.
-    """
-    with (folder / LOG).open("rb") as log:
-        log.seek(max(0, log.seek(0, os.SEEK_END) - _TAIL))
-        lines = log.read().decode(errors="replace").splitlines()
-    nothing = (*_SAYS_NOTHING, *noise)
-    telling = [line for line in lines if not any(phrase in line for phrase in nothing)]
-    return runner.last_words("\n".join(telling))
+    """Return the last message in the log of a results folder, as `sessions.last_words`."""
+    return sessions.last_words(folder / LOG, noise)
 
 
 #: What the process that starts a session takes, measured with srun of Slurm 22.05: two processes,
