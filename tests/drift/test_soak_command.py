@@ -214,8 +214,10 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
     command("drift", "--output", page, code=None)
     text = page.read_text()
     assert len(text) < 2_000_000
-    assert text.count("<svg class=") >= 4  # copies, peers, temperature, power, errors
-    assert "24.00 h" in text
+    # Copies, peers, temperature, power and errors.
+    assert text.count('role="img"') == 5
+    assert "24.00 of 24 h" in text
+    assert "worst: 1234 GB/s at first" in text
 
 
 @pytest.mark.slow

@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
 
 import fabricheck
 from fabricheck.core import show
 from fabricheck.core.amounts import short
-from fabricheck.core.grouping import grouped
 from fabricheck.core.text import count
 from fabricheck.judge.drift.model import Finding, Judged, Soaks, Trend
+from fabricheck.report.figure import Figure, Shown, inline
+from fabricheck.report.figures.soak import figures
 from fabricheck.report.rendering import KINDS, templates
-from fabricheck.results.soaks import Round, Soak
+from fabricheck.results.reading import slug
 
 #: The most rows of a table in the terminal; --json has all.
 _MOST = 12
-
-#: A drawing in pixels, with room for the names of its ends.
-WIDTH, HEIGHT, LEFT, BELOW = 640, 90, 60, 14
-
-#: What is drawn of devices in each round, with its unit.
-_OF_DEVICES = (
-    ("temperature", "temperature_c", "deg C"),
-    ("memory temperature", "memory_temperature_c", "deg C"),
-    ("power", "power_w", "W"),
-)
 
 
 def lines(soaks: Soaks) -> Iterator[show.Block]:
@@ -166,132 +156,29 @@ def _cells(finding: Finding) -> tuple[show.Cell, ...]:
     )
 
 
-@dataclass(frozen=True)
-class Curve:
-    """A line of a drawing: its name, and its points in pixels as SVG has them."""
-
-    name: str
-    style: str
-    points: str
-
-
-@dataclass(frozen=True)
-class Panel:
-    """A small multiple: curves over hours, between two values."""
-
-    title: str
-    unit: str
-    low: float
-    high: float
-    curves: Sequence[Curve]
-
-
 def html(soaks: Soaks) -> str:
     """Return the page of soaks as one file without scripts."""
+    drawn = [(judged, list(figures(judged))) for judged in soaks.soaks]
     return (
         templates()
         .get_template("soak.html.j2")
         .render(
             soaks=soaks,
-            shown=[
-                (judged, list(_panels(judged.soak)), list(_marks(judged))) for judged in soaks.soaks
-            ],
+            shown=[(judged, list(_inlined(of_soak))) for judged, of_soak in drawn],
             heading=heading,
             when=when,
             how_much=how_much,
             what=what,
             largest=_largest,
             percent=_percent,
-            size=(WIDTH, HEIGHT, LEFT, BELOW),
             kinds=KINDS,
             version=fabricheck.__version__,
         )
     )
 
 
-def _x(soak: Soak, at_h: float) -> float:
-    whole = max(soak.hours, 1e-9)
-    return LEFT + (WIDTH - LEFT) * min(at_h / whole, 1.0)
-
-
-def _marks(judged: Judged) -> Iterator[tuple[float, str, str]]:
-    """Yield the place, the kind and the text of what is marked on the axis of time."""
-    soak = judged.soak
-    for each in soak.rounds:
-        yield _x(soak, each.began_h), "quiet" if each.kind == "quiet" else "round", each.session
-    for finding in judged.findings:
-        if finding.status is not None and finding.rule != "missing":
-            text = f"{finding.rule}: {what(finding)}"
-            yield _x(soak, finding.from_h), "found", text
-
-
-def _panels(soak: Soak) -> Iterator[Panel]:
-    load = soak.of_kind("load")
-    groups = grouped(
-        (member.group, name) for name, member in soak.members.items() if member.kind == "load"
-    )
-    for group, names in groups.items():
-        unit = soak.members[names[0]].unit
-        worst_is_low = soak.members[names[0]].better == "higher"
-        by_round = [
-            (each, [each.values[name].middle for name in names if name in each.values])
-            for each in load
-        ]
-        known = [(each, values) for each, values in by_round if values]
-        low = [(each, min(values)) for each, values in known]
-        high = [(each, max(values)) for each, values in known]
-        ends = (
-            (("worst", low), ("best", high)) if worst_is_low else (("best", low), ("worst", high))
-        )
-        yield from _panel(soak, group, unit, ends)
-    for title, field, unit in _OF_DEVICES:
-        of_devices = [
-            (each, [getattr(device, field) for device in each.devices.values()]) for each in load
-        ]
-        read = [
-            (each, [value for value in values if value is not None]) for each, values in of_devices
-        ]
-        there = [(each, values) for each, values in read if values]
-        ends = (
-            ("highest", [(each, max(values)) for each, values in there]),
-            ("lowest", [(each, min(values)) for each, values in there]),
-        )
-        yield from _panel(soak, title, unit, ends)
-    yield from _panel(soak, "errors counted", "", (("all devices", list(_errors(load))),))
-
-
-def _errors(load: Sequence[Round]) -> Iterator[tuple[Round, float]]:
-    """Yield how many errors drivers had counted by each round, wrong data included."""
-    total = 0
-    last: dict[tuple[int, str], int] = {}
-    for each in load:
-        for index, device in each.devices.items():
-            for counter, after in device.after.items():
-                start = last.get((index, counter), device.before.get(counter, after))
-                total += max(after - start, 0)
-                last[index, counter] = after
-        total += len(each.wrong)
-        yield each, float(total)
-
-
-def _panel(
-    soak: Soak,
-    title: str,
-    unit: str,
-    ends: Iterable[tuple[str, Sequence[tuple[Round, float]]]],
-) -> Iterator[Panel]:
-    """Yield a panel of some curves, if one has points."""
-    drawn = [(name, points) for name, points in ends if points]
-    values = [value for _, points in drawn for _, value in points]
-    if not values:
-        return
-    low, high = min(values), max(values)
-    span = (high - low) or abs(high) or 1.0
-    curves = []
-    for place, (name, points) in enumerate(drawn):
-        text = " ".join(
-            f"{_x(soak, each.middle_h):.1f},{(HEIGHT - 4) * (1 - (value - low) / span) + 2:.1f}"
-            for each, value in points
-        )
-        curves.append(Curve(name, "first" if place == 0 else "second", text))
-    yield Panel(title, unit, low, high, curves)
+def _inlined(drawn: Iterable[Figure]) -> Iterator[Shown]:
+    """Yield figures for a page that is one file."""
+    for figure in drawn:
+        name = slug(figure.id)
+        yield Shown(name, figure, inline(figure.svg, name, figure.title), csv="")

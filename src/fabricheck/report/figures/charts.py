@@ -53,6 +53,17 @@ _APART = 0.9
 #: From this fraction of the colour scale on, colours are light and text on them is black.
 _LIGHT = 0.45
 
+#: What is marked over the hours of a soak, and the colour, the width and the dash of its line.
+LOAD, QUIET, JUDGED = "round under load", "quiet session", "what was judged"
+MARKS: Mapping[str, tuple[str, float, Sequence[int]]] = {
+    LOAD: ("#d0d0d0", 0.5, (1, 0)),
+    QUIET: (PALETTE[2], 1.0, (1, 0)),
+    JUDGED: (PALETTE[1], 1.2, (2, 2)),
+}
+
+#: The most rounds of a curve whose points are drawn besides the line.
+_MOST_POINTS = 40
+
 #: The name of a panel.
 _HEADER = alt.Header(labelFontSize=12, labelFontWeight="bold", labelAnchor="start", labelPadding=4)
 
@@ -392,6 +403,36 @@ def points(
     lines = 2 + (len(colours) + 1) // 2
     chart = alt.layer(*layers, data=data(shown, keys))
     return finished(chart, 250 + _LEGEND_LINE * lines, right=30)
+
+
+def over_hours(rows: Sequence[Row], marks: Sequence[Row], *, unit: str, hours: float) -> Drawing:
+    """Return the drawing of curves over the hours of a soak, with lines across where marks are.
+
+    :param rows: with ``series``, ``hour`` and ``value``.
+    :param marks: with ``hour``, and ``what`` as in `MARKS`.
+    """
+    labels = list(dict.fromkeys(row["series"] for row in rows))
+    scale = alt.Scale(domain=[0, max(hours, 1e-9)], nice=False)
+    x = alt.X("hour:Q", title="hours", scale=scale, axis=alt.Axis(tickCount=_TICKS))
+    y = alt.Y("value:Q", title=unit, scale=alt.Scale(zero=False), axis=alt.Axis(tickCount=4))
+    legend = alt.Legend(symbolType="stroke", symbolSize=500, symbolStrokeWidth=2, offset=6)
+    colours = {label: PALETTE[place] for place, label in enumerate(labels)}
+    dashes = alt.Scale(domain=labels, range=list(_DASHES[: len(labels)]))
+    curve = alt.Chart(data(rows, ("series", "hour", "value"))).encode(
+        x=x, y=y, color=colour("series", colours, legend)
+    )
+    dash = alt.StrokeDash("series:N", title=None, scale=dashes, legend=legend)
+    layers = [
+        alt.Chart(data([row for row in marks if row["what"] == what], ("hour",)))
+        .mark_rule(color=ink, strokeWidth=width, strokeDash=list(strokes))
+        .encode(x=x)
+        for what, (ink, width, strokes) in MARKS.items()
+        if any(row["what"] == what for row in marks)
+    ]
+    layers.append(curve.mark_line(strokeWidth=1.6).encode(strokeDash=dash))
+    if len(rows) <= _MOST_POINTS * len(labels):
+        layers.append(curve.mark_point(size=12, filled=True, opacity=1))
+    return finished(alt.layer(*layers), 150)
 
 
 def cell(value: float, counted: bool = False) -> str:
