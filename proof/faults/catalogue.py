@@ -465,7 +465,7 @@ HOURS = (
     Row(73, "one wrong bit in ten hours", "S",
         OverHours({"devices": [{"device": 2,
                                 "flip": {"at_h": 4.3, "offset_bytes": 8192, "bit": 17}}]}),
-        Must(DATA, ["wrong-data", "copy 2", "bits 17"])),
+        Must(DATA, ["wrong-data", "copy 2", "byte 8192", "bits 17"])),
     Row(74, "PCIe packets sent again 20 times a minute", "S",
         OverHours({"devices": [{"device": 1, "replays": 1200}]}),
         Must(UNSTABLE, ["counters", "PCIe replay", "device 1"])),

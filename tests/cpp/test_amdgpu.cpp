@@ -366,6 +366,32 @@ TEST_CASE("cycles of throttling become seconds between two snapshots") {
   CHECK(afterwards["devices"][0]["throttled_s"].is_null());
 }
 
+TEST_CASE("cycles of throttling during a load alone become seconds") {
+  const Tree tree("mi300x_xe9680");
+  const auto place = tree.device("0000:1b:00.0") / "gpu_metrics";
+  auto state = tree.state();
+  (void)state.before(Tree::scope({"0000:1b:00.0"}));
+  write(place, metrics_file("v1_6_mi300x.bin"));
+  usleep(200000);
+  state.begin_throttling();
+  write(place, metrics_file("v1_6_mi300x_later.bin"));
+  usleep(100000);
+  const auto throttled = state.throttled();
+  CHECK(throttled[0]["index"] == 0);
+  // A quarter of the cycles in the load, without the time before it.
+  CHECK(throttled[0]["throttled_s"]["power"].get<double>() > 0.25 * 0.1);
+  CHECK(throttled[0]["throttled_s"]["power"].get<double>() < 0.25 * 60);
+  CHECK(throttled[0]["throttled_s"]["thermal"] == 0.0);
+}
+
+TEST_CASE("seconds of counters are those between two readings") {
+  const json first{{"power", 2.0}, {"thermal", 5.0}, {"hardware", nullptr}};
+  const json last{{"power", 3.5}, {"thermal", 1.0}, {"hardware", 1.0}};
+  CHECK(seconds_between(first, last) ==
+        json{{"power", 1.5}, {"thermal", nullptr}, {"hardware", nullptr}});
+  CHECK(seconds_between(nullptr, last).is_null());
+}
+
 TEST_CASE("an MI300X of an older driver, and a Radeon with a real gpu_metrics") {
   const Tree older("mi300x_kernel_6_8");
   const auto snapshot = older.before({"0000:1b:00.0"});

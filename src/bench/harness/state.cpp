@@ -391,6 +391,44 @@ json NodeState::under_load() const {
   return devices;
 }
 
+json seconds_between(const json& first, const json& last) {
+  if (!first.is_object() || !last.is_object()) {
+    return nullptr;
+  }
+  json seconds = json::object();
+  for (const auto& [word, value] : last.items()) {
+    const bool is_known = value.is_number() && first.contains(word) && first[word].is_number();
+    if (!is_known || value < first[word]) {
+      seconds[word] = nullptr;
+    } else {
+      seconds[word] = value.get<double>() - first[word].get<double>();
+    }
+  }
+  return seconds;
+}
+
+void NodeState::begin_throttling() { throttling_ = read_devices(); }
+
+json NodeState::throttled() const {
+  json devices = json::array();
+  auto readings = read_devices();
+  for (std::size_t i = 0; i < readings.size(); ++i) {
+    const auto& former = throttling_[i];
+    // Of cycles it becomes the seconds since then; other drivers count in seconds all the time.
+    add_throttled_seconds(former.residency, readings[i]);
+    const auto& last = readings[i].values()["throttled_s"];
+    const auto& first = former.values()["throttled_s"];
+    json device{{"index", scope_.devices[i].index}, {"throttled_s", nullptr}};
+    if (former.residency && readings[i].residency) {
+      device["throttled_s"] = last;
+    } else {
+      device["throttled_s"] = seconds_between(first, last);
+    }
+    devices.push_back(std::move(device));
+  }
+  return devices;
+}
+
 json NodeState::open_library() {
   const bool nvidia =
       std::any_of(scope_.devices.begin(), scope_.devices.end(), [this](const auto& device) {

@@ -51,6 +51,10 @@ struct ProcessNumbers {
 std::vector<DriverProcess> foreign_processes(const std::vector<DriverProcess>& listed,
                                              const ProcessNumbers& numbers, std::size_t& unclear);
 
+/// What counters counted between two readings, by their words; null for one that is unknown or that
+/// began again, and where there are none.
+nlohmann::json seconds_between(const nlohmann::json& first, const nlohmann::json& last);
+
 /// Takes the snapshots of a run.
 class NodeState {
  public:
@@ -62,6 +66,10 @@ class NodeState {
   void open(StateScope scope);
   /// What changes while devices work: clock, temperatures, power and throttling of each.
   [[nodiscard]] nlohmann::json under_load() const;
+  /// Begins to count the seconds for which each device is throttled.
+  void begin_throttling();
+  /// The seconds since then, by kind; null where the driver of a device does not count them.
+  [[nodiscard]] nlohmann::json throttled() const;
 
   /// Takes the first snapshot, before anything is created on a device; opens NVIDIA's library if a
   /// device is NVIDIA's.
@@ -87,6 +95,7 @@ class NodeState {
   std::set<int> certain_;  ///< pids that use a device and are of other runs for sure
   std::unique_ptr<Nvml> nvml_;
   std::vector<std::optional<Residency>> residencies_;  ///< of before(), by device
+  std::vector<DeviceReading> throttling_;              ///< of begin_throttling(), by device
   HostTimes reference_;                                ///< of the last snapshot
 };
 

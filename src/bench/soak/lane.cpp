@@ -115,6 +115,11 @@ class MemoryLane : public Lane {
     });
   }
 
+  [[nodiscard]] std::uint64_t destination_begin() const override {
+    return destination_ * slot_bytes_;
+  }
+  [[nodiscard]] std::uint64_t destination_bytes() const override { return slot_bytes_; }
+
   Verification verify(const std::vector<Fault>& faults) override {
     return checked(destination_, faults);
   }

@@ -31,7 +31,10 @@ class Lane {
   virtual Verification prepare() = 0;
   /// Queues operations on the stream.
   virtual void queue(int operations) const = 0;
-  /// Compares what a pass has left, with the faults in it.
+  /// Where the destination of the pass begins in the lane's array of destinations, and its length.
+  [[nodiscard]] virtual std::uint64_t destination_begin() const { return 0; }
+  [[nodiscard]] virtual std::uint64_t destination_bytes() const { return 0; }
+  /// Compares what a pass has left, with the faults in it; these are in the destination.
   virtual Verification verify(const std::vector<Fault>& faults) = 0;
   /// The series without samples and verification.
   [[nodiscard]] virtual Series describe() const = 0;

@@ -149,9 +149,11 @@ void Load::run(double seconds, long least, const FaultsOf& faults,
     }
     std::vector<Verification> after(lanes_.size());
     for_each_lane([&](std::size_t lane) {
-      const int device = lanes_[lane]->stream().device();
-      after[lane] = lanes_[lane]->verify(lanes_[lane]->is_memory ? faults(pass, device)
-                                                                 : std::vector<Fault>{});
+      std::vector<Fault> here;
+      if (lanes_[lane]->is_memory) {
+        here = faults(pass, *lanes_[lane]);
+      }
+      after[lane] = lanes_[lane]->verify(here);
     });
     count(pass, std::move(after), false);
     cpu_seconds_ = processor_seconds() - processors;

@@ -14,8 +14,8 @@
 
 namespace fabricheck::soak {
 
-/// The faults that are in the memory of a device after a pass.
-using FaultsOf = std::function<std::vector<Fault>(long pass, int device)>;
+/// The faults that are in the destination of a device's own copies after a pass.
+using FaultsOf = std::function<std::vector<Fault>(long pass, const Lane& lane)>;
 
 /// Data that a pass, or the time since the array was written, left wrong.
 struct Wrong {

@@ -41,14 +41,49 @@ struct Options {
 /// Fewer passes have no interval of their median.
 constexpr long kLeastPasses = 7;
 
+/// Counts how long devices are throttled during the load alone.
+class Throttling {
+ public:
+  /// Begins to count; `state` is open, unless the node is simulated.
+  explicit Throttling(NodeState& state) : state_(state) {
+    if (kSimulated) {
+      first_ = simulated_state();
+    } else {
+      state_.begin_throttling();
+    }
+  }
+
+  /// The seconds of each device, by kind.
+  [[nodiscard]] json seconds() const {
+    if (!kSimulated) {
+      return state_.throttled();
+    }
+    json devices = json::array();
+    const auto last = simulated_state();
+    if (first_.is_null() || last.is_null()) {
+      return devices;
+    }
+    for (std::size_t i = 0; i < last["devices"].size(); ++i) {
+      const auto& device = last["devices"][i];
+      const auto counted =
+          seconds_between(first_["devices"][i]["throttled_s"], device["throttled_s"]);
+      devices.push_back({{"index", device["index"]}, {"throttled_s", counted}});
+    }
+    return devices;
+  }
+
+ private:
+  NodeState& state_;
+  json first_;
+};
+
 /// Reads clocks, temperatures and power while the devices are at work.
 class Reader {
  public:
-  Reader(double every, const json& document, int pid) : every_(every) {
+  Reader(double every, const NodeState& state) : every_(every), state_(state) {
     if (kSimulated || every <= 0) {
       return;
     }
-    state_.open(state_scope(document, {pid}));
     began_ = wall_seconds();
     thread_ = std::thread([this] { work(); });
   }
@@ -79,7 +114,7 @@ class Reader {
 
   double every_;
   double began_ = 0;
-  NodeState state_;
+  const NodeState& state_;
   json readings_ = json::array();
   std::atomic<bool> ended_{false};
   std::thread thread_;
@@ -150,15 +185,20 @@ void measure(const Options& options, Run& run) {
   }
   const auto injected = run.faults();
   auto flips = simulated_flips();
-  const auto faults = [&](long pass, int device) {
+  const auto faults = [&](long pass, const Lane& lane) {
+    const int device = lane.stream().device();
     std::vector<Fault> here;
     if (pass == options.fault_pass && device == options.fault_device) {
       here = injected;
     }
+    const auto begin = lane.destination_begin();
+    const auto end = begin + lane.destination_bytes();
     for (auto& flip : flips) {
       // Those before the load began were found by an earlier round.
-      if (flip.device == device && flip.at >= 0 && flip.at <= host_seconds()) {
-        here.push_back({Fault::Kind::flip_bit, flip.offset_bytes, flip.bit});
+      const bool is_due = flip.device == device && flip.at >= 0 && flip.at <= host_seconds();
+      // A place in memory shows its fault when the copies come to it.
+      if (is_due && flip.offset_bytes >= begin && flip.offset_bytes < end) {
+        here.push_back({Fault::Kind::flip_bit, flip.offset_bytes - begin, flip.bit});
         flip.at = -1;
       }
     }
@@ -168,9 +208,15 @@ void measure(const Options& options, Run& run) {
     Load load(lanes_of(options, run, movers));
     run.begin("how much a pass has of everything");
     load.calibrate(options.pass_seconds);
-    Reader reader(options.read_every, run.document().content(), getpid());
+    NodeState state;
+    if (!kSimulated) {
+      state.open(state_scope(run.document().content(), {getpid()}));
+    }
+    Reader reader(options.read_every, state);
+    const Throttling throttling(state);
     const auto keep = [&] {
       auto member = load.member();
+      member["throttled"] = throttling.seconds();
       member["readings"] = reader.readings();
       for (const auto& series : load.series()) {
         run.add(series);

@@ -75,7 +75,10 @@ def factors(when: When, factor: float) -> list[Point]:
 
 
 class Flip(StrictModel):
-    """A bit that is wrong once, in what a device copies within its memory."""
+    """A bit that is wrong once, from an hour on, in the memory that a device's own copies write.
+
+    offset_bytes: its place in all of that memory, as the document of `soak` has it.
+    """
 
     at_h: Annotated[float, Field(ge=0, le=LONGEST_H)]
     offset_bytes: Annotated[int, Field(ge=0, lt=1 << 20)] = 0

@@ -1011,12 +1011,23 @@ WrongUnderLoad = TypedDict(
         "at_rest": Annotated[bool, "it was right after an earlier pass"],
         "errors": Annotated[PositiveInt, "words that differ"],
         "device": Annotated[int | None, "that holds the first of them; null for host memory"],
-        "offset_bytes": Annotated[NonNegativeInt, "of the first of them, in what the series uses"],
+        "offset_bytes": Annotated[
+            NonNegativeInt,
+            "of the first of them, in the array that the copies write; of copies within a device's "
+            "memory in all that they walk through",
+        ],
         "expected": str,
         "found": str,
         "bits": Annotated[list[NonNegativeInt], "in which the first of them differs, 0 the lowest"],
     },
 )
+
+
+class ThrottledUnderLoad(TypedDict):
+    """How long a device ran below its clock during a load."""
+
+    index: Annotated[NonNegativeInt, "as in devices"]
+    throttled_s: dict[Throttle, float | None] | None
 
 
 class SoakMember(TypedDict):
@@ -1032,6 +1043,13 @@ class SoakMember(TypedDict):
         "simulated node",
     ]
     readings: Annotated[list[ReadingUnderLoad], "of devices with a PCI address"]
+    throttled: NotRequired[
+        Annotated[
+            list[ThrottledUnderLoad],
+            "what drivers counted from the first pass on to the last; absent in documents from "
+            "before it was recorded",
+        ]
+    ]
     wrong: Annotated[list[WrongUnderLoad], "wrong data, in the order in which it was found"]
 
 

@@ -23,7 +23,7 @@ from fabricheck.core.models import StrictModel, read_model
 from fabricheck.core.vocabulary import Better, Clock
 from fabricheck.core.whole_files import write_whole
 from fabricheck.results import marking, state, table
-from fabricheck.results.model import DeviceState, ResultDocument, SoakMember, node_name
+from fabricheck.results.model import ResultDocument, SoakMember, node_name
 from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import Moment
 from fabricheck.results.rows import Check, Metric, Series
@@ -72,8 +72,8 @@ class DeviceRound(StrictModel):
     """A device in a round of load; None where no driver tells it.
 
     temperature_c, memory_temperature_c, power_w: medians of the second half of the load.
-    throttled_s: seconds by kind. before, after: counters of errors. moved_tb: what it moved, in
-    1e12 bytes.
+    throttled_s: seconds of the load by kind. before, after: counters of errors. moved_tb: what it
+    moved, in 1e12 bytes.
     """
 
     pci_address: str | None
@@ -405,6 +405,7 @@ def _devices(
     last = seen["after"] if seen else None
     after = {each["index"]: each for each in last["devices"]} if last else {}
     half = load["readings"][len(load["readings"]) // 2 :]
+    throttled = {each["index"]: each["throttled_s"] or {} for each in load.get("throttled", ())}
     for device in document["devices"]:
         index = device["index"]
         readings = [each for reading in half for each in reading["devices"]]
@@ -418,7 +419,9 @@ def _devices(
                 temperature_c=_median(each["temperature_c"] for each in of_device),
                 memory_temperature_c=_median(each["memory_temperature_c"] for each in of_device),
                 power_w=_median(each["power_w"] for each in of_device),
-                throttled_s=_throttled(first, final),
+                throttled_s={
+                    kind: seconds for kind, seconds in throttled.get(index, {}).items() if seconds
+                },
                 before=state.counters(first) if first is not None else {},
                 after=state.counters(final) if final is not None else {},
                 moved_tb=moved[index] / 1e12,
@@ -429,9 +432,3 @@ def _devices(
 def _median(values: Iterator[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return statistics.median(known) if known else None
-
-
-def _throttled(first: DeviceState | None, final: DeviceState | None) -> dict[str, float]:
-    if first is None or final is None:
-        return {}
-    return {kind: s for kind, s in state.throttled_s(first, final).items() if s > 0}
