@@ -8,51 +8,14 @@ import sys
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 
+from drift.rounds import PLAN, leave, load_rounds, loop_of, round_of, soak_of, soak_there
 from fabricheck.cli import every_node
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import soaks
-from fabricheck.results.soaks import Plan, Round, Soak
 from fabricheck.run import soak as running
-
-BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
-PLAN = Plan(hours=2, round_minutes=30, quiet_every=0, quiet_set=None)
-
-
-def round_of(number, hours=0.5, plan=PLAN, **fields):
-    return Round(
-        soak="soak",
-        plan=plan,
-        kind="load",
-        session=f"soak-{number:04}",
-        node="node1",
-        began=BEGAN,
-        began_h=(number - 1) * hours,
-        took_s=3600 * hours,
-        load_s=3600 * hours,
-        clock="measured",
-        **fields,
-    )
-
-
-def soak_of(rounds, **fields):
-    return Soak("soak", PLAN, tuple(rounds), **fields)
-
-
-def leave(results, rounds):
-    """Write the records of rounds where their sessions would have left them."""
-    for each in rounds:
-        outputs = results / "output" / each.session
-        outputs.mkdir(parents=True)
-        soaks.write(outputs, each)
-
-
-def soak_there(results):
-    (soak,) = soaks.read(results)
-    return soak
 
 
 def test_a_soak_goes_on_where_it_was(results_folder):
@@ -93,16 +56,6 @@ def test_a_soak_that_would_fill_the_disk_is_refused(results_folder, command, mon
     )
     ended = command("soak", "--hours", "20000", code=2)
     assert "and the disk has 100 MB" in ended.stderr
-
-
-def loop_of(results, monkeypatch, sessions, **options):
-    """Return a loop whose sessions are made by a function of their names."""
-    loop = running.Loop(
-        soak_of([]), results, "reframe", options.pop("judge", lambda results: []), print,
-        goes_on=options.pop("goes_on", False), **options,
-    )  # fmt: skip
-    monkeypatch.setattr(loop, "_session", lambda name, kind: sessions(name))
-    return loop
 
 
 def test_sessions_that_leave_no_load_end_it_after_three(results_folder, monkeypatch):
@@ -247,28 +200,6 @@ def test_rounds_on_the_simulated_node_are_counted_and_resumed(tmp_path):
     assert min(left[2:]) > 1
     assert len(list(results.glob("reports/run-*.json"))) == 2
     assert len(list(results.glob("marks/*.json"))) == 2
-
-
-def load_rounds(monkeypatch, results_folder):
-    """Have each session read as a load of half an hour that can be judged."""
-
-    def of_session(results, soak, kind, session):
-        return round_of(len(soak.rounds) + 1)
-
-    def results_of(name):
-        outputs = (results_folder / "output" / name,)
-        session = SimpleNamespace(outputs=outputs)
-        return SimpleNamespace(checks=[object()], sources=[SimpleNamespace(session=session)])
-
-    monkeypatch.setattr(soaks, "measured", of_session)
-    monkeypatch.setattr(running, "_results_of", results_of)
-    monkeypatch.setattr(running.Loop, "_measured_before", lambda self, name: None)
-    # The time that a stand-in takes is not that of the round.
-    monkeypatch.setattr(running.Loop, "_add", with_length(running.Loop._add, 1800.0), raising=True)
-
-
-def with_length(add, took_s):
-    return lambda loop, name, kind, results, _: add(loop, name, kind, results, took_s)
 
 
 POSITIVE = soaks.RoundFinding(

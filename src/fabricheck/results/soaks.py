@@ -1,8 +1,9 @@
 """A soak: rounds of load on a node for hours, each a session with a record of what it measured.
 
 The record lies in the folder of the session's outputs, and has what is judged over rounds: of
-sessions in between all else may be deleted. Time is counted by the lengths of rounds: a clock that
-is set, a reboot or a break between two parts of a soak does not move it.
+sessions in between all else may be deleted. Time is counted by how long the programs of rounds
+ran: a clock that is set, a reboot, a wait for another session or a break between two parts of a
+soak does not move it.
 """
 
 from __future__ import annotations
@@ -135,11 +136,11 @@ class Round(StrictModel):
     """One round, as its session measured it.
 
     soak: the name of the soak. plan: that of the soak when it ran. session: the name of its
-    session. began_h: hours since the soak began, by the lengths of the rounds before. took_s: its
-    length; of a simulated node by the simulated clock. load_s: the part of it under load. cpu_s:
-    time of processors that the load took. members, values: what was measured, by the same names.
-    problem: why nothing of it can be judged, a clause. ended: why the soak ended with it before its
-    hours, a clause.
+    session. began_h: hours since the soak began, by the lengths of the rounds before. took_s: how
+    long its programs ran; of a simulated node by the simulated clock. load_s: the part of it under
+    load. cpu_s: time of processors that the load took. members, values: what was measured, by the
+    same names. problem: why nothing of it can be judged, a clause. ended: why the soak ended with
+    it before its hours, a clause.
     """
 
     form: Literal["fabricheck-round-1"] = "fabricheck-round-1"
@@ -257,7 +258,7 @@ def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
         node=_node_of(checks),
         began=_began(results),
         began_h=soak.hours,
-        took_s=sum(document.get("simulated_s") or 0.0 for document in documents),
+        took_s=sum(map(_seconds_of, documents)),
         clock=documents[0]["clock"] if documents else None,
     )
     if kind == "quiet":
@@ -267,12 +268,24 @@ def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
         load = check.document.get("soak") if check.document is not None else None
         if check.document is not None and load is not None:
             return _of_load(check, check.document, load, round_)
-    problem = "its session left no load"
+    return round_.model_copy(update={"problem": _problem_of(checks)})
+
+
+def _seconds_of(document: ResultDocument) -> float:
+    """Return how long a program ran, by a clock that nobody sets; simulated by the node's."""
+    if document["clock"] == "simulated":
+        return document.get("simulated_s") or 0.0
+    return document["duration_s"]
+
+
+def _problem_of(checks: Sequence[Check]) -> str:
+    """Return why a session left no load, a clause."""
     for check in checks:
         if check.reason:
-            problem = check.reason
-            break
-    return round_.model_copy(update={"problem": problem})
+            return check.reason
+        if check.entry is not None and check.entry.problem is not None:
+            return str(check.entry.problem)
+    return "its session left no load"
 
 
 def _node_of(checks: Sequence[Check]) -> str | None:

@@ -150,14 +150,13 @@ class Loop:
         last = self.soak.rounds[-1].number if self.soak.rounds else 0
         name = soaks.session_name(self.soak.name, last + 1)
         results = self._measured_before(name)
-        began = time.monotonic()
         if results is None:
             self._session(name, kind)
             if self.signal is not None:
                 self._end(f"{signal.Signals(self.signal).name} ended it")
                 return
             results = _results_of(name)
-        self._add(name, kind, results, time.monotonic() - began)
+        self._add(name, kind, results)
 
     def _measured_before(self, name: str) -> Results | None:
         """Return the session of a round that ended when the soak was killed, before its record."""
@@ -187,7 +186,7 @@ class Loop:
         if not sessions.wait(process, lambda: self.signal is not None):
             sessions.end(process)
         if process.returncode == EXIT_NODE_OPEN:
-            self._failed = MOST_FAILED
+            self._end("another session measures the node")
 
     @property
     def _log(self) -> Path:
@@ -198,15 +197,13 @@ class Loop:
         """Return the last line that a session printed, behind a colon; empty without one."""
         return f": {sessions.last_words(self._log)}" if self._log.exists() else ""
 
-    def _add(self, name: str, kind: Kind, results: Results | None, took_s: float) -> None:
+    def _add(self, name: str, kind: Kind, results: Results | None) -> None:
         """Add the record of a round, and delete what need not be left of others."""
         if results is None or not list(results.checks):
             round_ = self._without_checks(name, kind)
         else:
             measured = soaks.measured(results, self.soak, kind, name)
-            length_s = measured.took_s if measured.clock == "simulated" else took_s
-            findings = list(self._judge(results))
-            round_ = measured.model_copy(update={"findings": findings, "took_s": length_s})
+            round_ = measured.model_copy(update={"findings": list(self._judge(results))})
         self.soak = replace(self.soak, rounds=(*self.soak.rounds, round_))
         self._failed = self._failed + 1 if round_.problem is not None else 0
         if self._failed >= MOST_FAILED:
@@ -314,9 +311,8 @@ def is_name(text: str) -> bool:
 
 def end_of_allocation(environment: Mapping[str, str]) -> datetime | None:
     """Return when the allocation around this process ends; None without one, or without an end."""
-    if table.around(environment) is None:
-        return None
-    ends = table.allocation_around(environment, needs_end=False).ends
+    row = table.around(environment)
+    ends = None if row is None else row.ends(environment)
     return None if ends is None else ends.astimezone()
 
 

@@ -163,6 +163,13 @@ class Scheduler:
         """
         raise NotImplementedError
 
+    def ends(self, environment: Mapping[str, str]) -> datetime | None:
+        """Return when the allocation around a process ends; None without an end.
+
+        :raises FabricheckError: as `allocation`.
+        """
+        return self.allocation(environment, needs_end=False).ends
+
     def session(self, node: str, arguments: Sequence[str]) -> list[str]:
         """Return the command that starts a command on one node of the job, beside its own steps."""
         raise NotImplementedError
