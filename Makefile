@@ -36,7 +36,7 @@ CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.
 # Modules that are compiled once serve each worker and each process of a test.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report check test test-all times build programs setup setup-test coverage faults mutants slips fuzz docs snapshots lint format test-programs sanitized compile-checks clean
+.PHONY: run report check test test-all times build programs setup setup-test setup-full coverage faults mutants slips fuzz docs snapshots lint format test-programs sanitized compile-checks clean
 
 run:
 	@ci/run.sh "$(SET)" "$(SYSTEM)"
@@ -48,12 +48,17 @@ setup:
 	@ci/setup.sh
 
 # Python packages come while the simulated node is compiled, which needs none of them.
+# $(1): for whom it is set up. $(2): options of CMake, for the simulated node.
+define set_up_and_build
+@ci/setup.sh packages $(1)
+@ci/setup.sh $(1) & setup=$$!; \
+$(MAKE) --no-print-directory programs BUILDS=sim CMAKE_OPTIONS="$(2)" || { wait; exit 1; }; \
+wait $$setup
+@$(MAKE) --no-print-directory programs BUILDS=host
+endef
+
 build:
-	@ci/setup.sh packages
-	@ci/setup.sh build & setup=$$!; \
-	$(MAKE) --no-print-directory programs BUILDS=sim || { wait; exit 1; }; \
-	wait $$setup
-	@$(MAKE) --no-print-directory programs BUILDS=host
+	$(call set_up_and_build,build,$(CMAKE_OPTIONS))
 
 # Configures quietly, and builds so where nobody watches; what fails shows what it said. The MPI is
 # that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
@@ -69,7 +74,10 @@ programs:
 setup-test:
 	@ci/setup.sh test
 
-test: setup-test lint test-programs
+setup-full:
+	@ci/setup.sh full
+
+test: test-programs lint
 	source ./env.sh; $(PYTEST) -m "not full"
 
 test-all: test sanitized compile-checks
@@ -128,9 +136,8 @@ format: setup-test
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $(CXX_SOURCES)
 
-test-programs: setup-test
-	@$(MAKE) --no-print-directory programs BUILDS=host
-	@$(MAKE) --no-print-directory programs BUILDS=sim CMAKE_OPTIONS=-DFABRICHECK_TESTS=ON
+test-programs:
+	$(call set_up_and_build,test,-DFABRICHECK_TESTS=ON)
 	ctest --test-dir build/sim --output-on-failure
 
 # The unit tests of the host runtime, by the clang that hipcc needs.
@@ -139,7 +146,7 @@ sanitized: setup-test
 	  CMAKE_OPTIONS="-DCMAKE_BUILD_TYPE=Sanitized -DCMAKE_CXX_COMPILER=clang++-15"
 	ctest --test-dir build/host-sanitized --output-on-failure
 
-compile-checks: setup-test
+compile-checks: setup-full
 	ci/compile-check.sh rocm build/rocm
 	ci/compile-check.sh cuda build/cuda
 

@@ -1,19 +1,20 @@
 #!/usr/bin/env bash
-# Installs the requirements of fabricheck: setup.sh [packages | build | test | gpu | needs]
+# Installs the requirements of fabricheck: setup.sh [packages [test] | build | test | full | gpu | needs]
 #   Debian packages   installed if run as root on Debian or Ubuntu, else listed
-#   Python packages   the locked ones, in .venv; for test also those of the site of docs/
+#   Python packages   the locked ones, in .venv; for test also those of the site of docs/, for full
+#                     (make test-all) also a CUDA compiler
 #   env.sh            to be sourced: afterwards `reframe -c reframe_checks -r` works
-#   MPICH             for build and test: in .venv/mpich, last on the PATH of env.sh, so that it never
+#   MPICH             for build, test and full: in .venv/mpich, last on the PATH of env.sh, so that it never
 #                     hides the MPI of a site
-# Of packages only the first, and all that a compiler needs. For gpu no SimGrid and no MPICH. Of needs
+# Of packages only the first, and all that a compiler needs (test: and tests). For gpu no SimGrid and no MPICH. Of needs
 # only the line that installs what a compiler needs on this distribution. Skips steps that are already done. PYTHON chooses the interpreter (3.11 or newer).
 set -euo pipefail
 cd "$(dirname "$0")/.."
 root=$PWD
 kind=${1:-run}
 case $kind in
-  run | packages | build | test | gpu | needs) ;;
-  *) echo "setup: '$kind' is not packages, build, test, gpu or needs" >&2 && exit 2 ;;
+  run | packages | build | test | full | gpu | needs) ;;
+  *) echo "setup: '$kind' is not packages, build, test, full, gpu or needs" >&2 && exit 2 ;;
 esac
 
 fail() {
@@ -29,7 +30,7 @@ lists=(ci/debian-build.txt)
 [ "$kind" = gpu ] || [ "$kind" = needs ] || lists+=(ci/debian-sim.txt)
 lock=requirements.lock
 docs=
-if [ "$kind" = test ]; then
+if [ "$kind" = test ] || [ "$kind" = full ] || [ "${2:-}" = test ]; then
   lists+=(ci/debian-test.txt)
   lock=requirements-test.lock
   docs=requirements-docs.lock
@@ -100,10 +101,11 @@ python=${PYTHON:-python3}
   || fail "'$python' is not Python 3.11 or newer; name one by PYTHON=..."
 
 # An index may be slow or break off; what one attempt has downloaded is in pip's cache for the next.
+# Python compiles a module when it is first imported, and most of these never are.
 install() {
   local attempt
   for attempt in 1 2 3; do
-    .venv/bin/python -m pip install -q --disable-pip-version-check --timeout 60 "$@" && return
+    .venv/bin/python -m pip install -q --no-compile --disable-pip-version-check --timeout 60 "$@" && return
     echo "setup: pip failed (attempt $attempt of 3)" >&2
   done
   return 1
@@ -124,9 +126,17 @@ if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "$wanted" > "$stamp"
 fi
 
+stamp=.venv/fabricheck-requirements-cuda.stamp
+wanted=$(sha256sum < requirements-cuda.lock)
+if [ "$kind" = full ] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
+  echo "setup: installing a CUDA compiler into .venv"
+  install --no-deps --require-hashes -r requirements-cuda.lock
+  echo "$wanted" > "$stamp"
+fi
+
 stamp=.venv/mpich/fabricheck.stamp
 wanted=$(sha256sum < requirements-mpi.lock)
-if [[ $kind =~ ^(build|test)$ ]] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
+if [[ $kind =~ ^(build|test|full)$ ]] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
   echo "setup: installing MPICH into .venv/mpich"
   rm -rf .venv/mpich
   install --require-hashes --no-deps --ignore-installed --no-warn-script-location \

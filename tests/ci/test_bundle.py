@@ -95,9 +95,9 @@ def test_pins_are_versions_with_hashes(tmp_path):
     assert all(line.strip().startswith("--hash=sha256:") for line in lines[1::2])
 
 
-def test_the_compiler_is_pinned_by_the_lock_of_the_tests(tmp_path):
+def test_the_compiler_is_pinned_by_a_lock(tmp_path):
     names = "nvidia-cuda-nvcc nvidia-cuda-runtime nvidia-cuda-crt nvidia-nvvm nvidia-cuda-cccl"
-    assert steps(f"pinned requirements-test.lock {names}", tmp_path).returncode == 0
+    assert steps(f"pinned requirements-cuda.lock {names}", tmp_path).returncode == 0
 
 
 def test_a_package_without_a_pin_is_refused(tmp_path):

@@ -127,6 +127,23 @@ def test_locks_are_installed_as_they_are(setup, checkout, tmp_path):
     assert "setup: requirements.lock lacks something: .venv/bin/pip check" in ended.stderr
 
 
+def test_a_cuda_compiler_is_there_for_who_compiles_for_it_and_only_for_them(setup):
+    def of_cuda(kind):
+        return [call for call in setup(kind).calls if "requirements-cuda.lock" in call]
+
+    assert of_cuda("test") == []
+    assert len(of_cuda("full")) == 1 and of_cuda("full") == []
+
+
+def test_what_tests_need_of_debian_is_there_before_their_programs_are_compiled(setup, checkout):
+    def installed(*arguments):
+        return [word for call in setup(*arguments, busy=0).calls for word in call.split()]
+
+    assert "doctest-dev" not in installed("packages")
+    assert "doctest-dev" in installed("packages", "test")
+    assert not (checkout / ".venv").exists()
+
+
 def test_mpich_is_there_for_those_who_build_and_only_for_them(setup, checkout):
     own = checkout / ".venv" / "mpich" / "bin"
     assert setup().returncode == 0
@@ -157,13 +174,15 @@ def names(requirements):
     ("lock", "extras"),
     [
         ("requirements.lock", ["run", "results", "report"]),
-        ("requirements-test.lock", ["run", "results", "report", "test", "cuda-compile"]),
+        ("requirements-test.lock", ["run", "results", "report", "test"]),
+        ("requirements-cuda.lock", ["cuda-compile"]),
     ],
 )
 def test_a_lock_pins_what_its_extras_name(lock, extras):
     pinned = re.findall(r"^([\w-]+)==", (ROOT / lock).read_text(), re.MULTILINE)
     of_extras = [PROJECT["optional-dependencies"][name] for name in extras]
-    wanted = names([*PROJECT["dependencies"], *chain(*of_extras)])
+    own = PROJECT["dependencies"] if "run" in extras else []
+    wanted = names([*own, *chain(*of_extras)])
     assert wanted - set(pinned) == set()
 
 
@@ -214,7 +233,7 @@ def test_apt_that_fails_otherwise_or_waits_for_ever_is_one_sentence(setup, busy,
 
 def test_another_kind_is_refused(setup):
     ended = setup("tset")
-    said = "setup: 'tset' is not packages, build, test, gpu or needs\n"
+    said = "setup: 'tset' is not packages, build, test, full, gpu or needs\n"
     assert (ended.returncode, ended.stderr) == (2, said)
 
 
