@@ -9,6 +9,7 @@ import pytest
 from fabricheck.core.statistics import slope
 from fabricheck.judge.drift import judging
 from fabricheck.judge.drift.counters import ERROR_LIMITS
+from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.results import soaks
 from fabricheck.results.soaks import DeviceRound, Member, Plan, Round, Soak, Value, WrongData
 
@@ -87,6 +88,7 @@ def test_a_loss_of_5_percent_in_ten_hours_is_a_drift_with_its_interval():
     assert finding.low < finding.change < finding.high < 0
     assert finding.change == pytest.approx(-0.0475, abs=0.003)
     assert (finding.status, finding.live) == ("PERF-FAIL", False)
+    assert finding.next_step == NEXT_STEPS["drift"]
     assert judged.worst_change.member == "copy 2"
 
 
@@ -198,7 +200,7 @@ def test_heat_is_a_finding_and_the_power_cap_is_told():
     )  # fmt: skip
     assert hot.value == 19 * 60
     (capped,) = judging.judge(soak_of(devices=devices("power"))).findings
-    assert capped.status is None
+    assert (capped.status, capped.next_step) == (None, "")
 
 
 def test_wrong_data_has_device_address_bits_and_hour():
@@ -234,7 +236,9 @@ def test_a_pair_that_is_gone_and_missing_hours_are_told():
     short = replace(soak, rounds=soak.rounds[:10], ended="the disk is full")
     judged = judging.judge(short)
     assert judged.status == "INCOMPLETE"
-    assert [(each.rule, each.note) for each in judged.findings] == [("missing", "the disk is full")]
+    assert [(each.rule, each.note) for each in judged.findings] == [
+        ("unfinished", "the disk is full")
+    ]
 
 
 def test_a_node_behind_others_is_named_among_nodes():

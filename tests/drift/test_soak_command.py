@@ -250,6 +250,7 @@ def test_a_full_disk_leaves_the_record_whole_and_the_node_incomplete(
         loop_of(results_folder, monkeypatch, lambda name: None).run()
     ended = command("drift", code=13)
     assert "1.00 of 2 h, 2 rounds under load: INCOMPLETE" in ended.words
+    assert "Next for node1 (unfinished): Start the same command again" in ended.words
 
 
 def test_every_node_runs_a_soak_and_refuses_a_network_with_it(monkeypatch):

@@ -54,7 +54,7 @@ def test_a_clock_set_back_within_a_round_is_named_as_why_it_cannot_be_judged(mea
     each = measured(session_start=factories.SESSION_START + 3600)
     assert "the node's clock is wrong" in each.problem
     (finding, _) = judging.judge(Soak("soak", PLAN, (each,))).findings
-    assert (finding.rule, finding.status) == ("missing", "INCOMPLETE")
+    assert (finding.rule, finding.status) == ("unfinished", "INCOMPLETE")
 
 
 def test_a_clock_set_back_between_rounds_changes_neither_their_order_nor_hours(results_folder):

@@ -74,6 +74,9 @@ def _of_soak(judged: Judged) -> Iterator[show.Block]:
         yield f"Ended early: {judged.ended}."
     rows = [_cells(finding) for finding in judged.findings]
     yield show.Table(("Status", "Rule", "What", "When", "How much", ""), rows, most=_MOST)
+    for finding in judged.findings[:1]:
+        if finding.next_step:
+            yield f"Next for {judged.node or judged.name} ({finding.rule}): {finding.next_step}"
     trends = [_trend(trend) for trend in judged.trends]
     yield show.Table(
         ("Over the rounds", "Start", "Change", "95 % interval", "Counts from", "Spread"),

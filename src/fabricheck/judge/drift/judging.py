@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.peers import away
@@ -18,6 +19,7 @@ from fabricheck.core.statistics import median
 from fabricheck.judge.drift.counters import counters, of_counters, throttled
 from fabricheck.judge.drift.lines import Line
 from fabricheck.judge.drift.model import Behind, Finding, Judged, Soaks, Trend
+from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.judge.verdict.rules import RULES, STATUSES, NodeStatus, worst
 from fabricheck.results.soaks import Round, Soak
 
@@ -79,7 +81,7 @@ def judge(soak: Soak) -> Judged:
     findings += of_counters(grown, load)
     findings += throttled(load)
     findings += _missing(soak, load)
-    ordered = sorted(findings, key=_place)
+    ordered = [_with_next_step(finding) for finding in sorted(findings, key=_place)]
     loaded = sum(each.load_s for each in load)
     cpu = [each.cpu_s for each in load if each.cpu_s is not None]
     return Judged(
@@ -97,6 +99,12 @@ def judge(soak: Soak) -> Judged:
         counters=grown,
         soak=soak,
     )
+
+
+def _with_next_step(finding: Finding) -> Finding:
+    if finding.status is None:
+        return finding
+    return replace(finding, next_step=NEXT_STEPS[finding.rule])
 
 
 def _place(finding: Finding) -> tuple[int, float]:
@@ -185,11 +193,11 @@ def _missing(soak: Soak, load: Sequence[Round]) -> Iterator[Finding]:
     for each in soak.rounds:
         if each.problem is not None:
             yield Finding(
-                "missing", "INCOMPLETE", each.session, (), each.began_h, note=each.problem
+                "unfinished", "INCOMPLETE", each.session, (), each.began_h, note=each.problem
             )
     if soak.hours < soak.plan.hours:
         yield Finding(
-            "missing",
+            "unfinished",
             "INCOMPLETE",
             "hours",
             from_h=soak.hours,

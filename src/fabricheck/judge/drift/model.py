@@ -18,6 +18,7 @@ class Finding:
     hours since the soak began. change: relative to the start, the peers or the middle; low, high:
     its interval of 95 %. floor: the least change that counts. value, unit: how much it is now.
     note: the limit's source, or the verdict's own sentence. live: whether it may drain the node.
+    next_step: that of its rule; empty where it is only told.
     """
 
     rule: str
@@ -34,6 +35,7 @@ class Finding:
     unit: str = ""
     note: str = ""
     live: bool = False
+    next_step: str = ""
 
 
 @dataclass(frozen=True)

@@ -82,5 +82,6 @@ NEXT_STEPS: Mapping[str, str] = {
     "counters": "Drain the node, reseat or clean the connection, and run the soak again; if it "
     "comes back: fabricheck results pack --vendor NODE.",
     "throttled": "Look at the node's cooling and its power supply, and run the soak again.",
+    "unfinished": "Start the same command again: it goes on with the hours that are not there.",
     "other-programs": "Build the programs of this checkout, and measure again.",
 }

@@ -428,6 +428,11 @@ _OF_A_SOAK = (
         "Heat or a limit of the board throttled a device for more than 1 % of the load; of "
         "the power cap it is only reported.",
     ),
+    Rule(
+        "unfinished",
+        "INCOMPLETE",
+        "Hours that the soak was to have are not there, or a round that can be judged.",
+    ),
 )
 
 #: The table by name, in the order of the docs.

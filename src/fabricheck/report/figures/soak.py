@@ -80,7 +80,7 @@ def _marks(judged: Judged) -> Iterator[Mapping[str, Any]]:
         elif len(rounds) <= _MOST_MARKED:
             yield {"hour": each.began_h, "what": LOAD}
     for finding in judged.findings:
-        if finding.status is not None and finding.rule != "missing":
+        if finding.status is not None and finding.rule != "unfinished":
             yield {"hour": finding.from_h, "what": JUDGED}
 
 
