@@ -11,9 +11,11 @@ import polars as pl
 import pytest
 
 import factories
+from drift.rounds import PLAN, leave, round_of
 from fabricheck.cli import app
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
+from fabricheck.results.soaks import DeviceRound, Member, Value
 from fleet import drawn_fleets
 from fleet.drawn_fleets import Fault
 from session_builder import SessionBuilder, good_case, missed, of_mi250x
@@ -268,3 +270,42 @@ def test_of_sessions_a_node_that_stands_out_has_the_diagnosis_of_its_verdict(tmp
     assert node["diagnosis"]["degraded"][0]["component"] == {
         "kind": "hbm", "ids": [3], "direction": None, "operation": None,
     }  # fmt: skip
+
+
+def test_the_fleet_shows_nodes_by_hours_under_load_drift_and_errors(tmp_path, capsys):
+    for number in range(4):
+        folder = tmp_path / "nodes" / f"node{number}"
+        SessionBuilder(folder).add(good_case(node=f"node{number}"), factories.document()).write()
+        plan = PLAN.model_copy(update={"hours": 5.0})
+        hours = 10 if number != 2 else 4
+        leave(folder, [soaked(f"node{number}", each, plan) for each in range(1, hours + 1)])
+    page = tmp_path / "fleet.html"
+    _, out, _ = run(capsys, tmp_path / "nodes", "--output", page)
+    rows = [" ".join(line.split()) for line in out.splitlines()]
+    # The node that lacks hours comes first.
+    at = rows.index("Node Status Hours Rounds Largest loss Errors Wrong data")
+    assert rows[at + 1].startswith("node2 INCOMPLETE 2.0 of 5 4")
+    assert rows[at + 2] == "node0 PASS 5.0 of 5 10 0.9 % (copy 0) 30 0"
+    text = page.read_text()
+    assert '<h2 id="soaks">' in text
+    assert "2.0 of 5" in text
+    _, out, _ = run(capsys, tmp_path / "nodes", "--json")
+    assert [each["hours"] for each in json.loads(out)["soaks"]] == [5.0, 5.0, 2.0, 5.0]
+
+
+def soaked(node, number, plan):
+    """Return a round in which memory is 0.1 % slower than before, and three errors are counted."""
+    member = Member(
+        kind="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
+    )
+    rate = 1000.0 - number
+    device = DeviceRound(
+        pci_address=None, unique_id=None,
+        before={"corrected memory error": 3 * number - 3},
+        after={"corrected memory error": 3 * number},
+    )  # fmt: skip
+    each = round_of(
+        number, plan=plan, members={"copy 0": member}, devices={0: device},
+        values={"copy 0": Value(middle=rate, low=rate, high=rate, n=30)},
+    )  # fmt: skip
+    return each.model_copy(update={"node": node})

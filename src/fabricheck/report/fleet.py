@@ -16,7 +16,7 @@ from pathlib import Path
 import polars as pl
 
 import fabricheck
-from fabricheck.core import nodelists
+from fabricheck.core import nodelists, show
 from fabricheck.core.amounts import number
 from fabricheck.core.grouping import grouped
 from fabricheck.core.peers import LEAST
@@ -32,6 +32,7 @@ from fabricheck.judge.fleet.outliers import (
     PartitionOutliers,
 )
 from fabricheck.judge.fleet.reading import Metric
+from fabricheck.report import soak
 from fabricheck.report.rendering import KINDS, PAGE, PAGES, templates
 
 #: The most lines of one list in the terminal, and the longest list of nodes, in characters.
@@ -70,8 +71,8 @@ STATES: Mapping[str, str] = {
 }
 
 
-def lines(findings: Findings) -> Iterator[str]:
-    """Yield the text for a terminal, fewer than 40 lines."""
+def lines(findings: Findings) -> Iterator[show.Block]:
+    """Yield the text for a terminal, fewer than 40 lines without soaks."""
     fleet = findings.fleet
     if findings.changes is not None:
         yield from _changes(findings, findings.changes)
@@ -95,6 +96,7 @@ def lines(findings: Findings) -> Iterator[str]:
     if fleet.lost:
         yield f"Requested without any result: {_nodes_of(fleet.lost)}"
     yield from fleet.lost_networks
+    yield from soak.of_nodes(findings.soaks)
 
 
 def _outliers(findings: Findings) -> Iterator[str]:
@@ -331,6 +333,9 @@ def html(findings: Findings, path: Path) -> str:
         say=_SAYING,
         nothing_compared=_NOTHING_COMPARED,
         count=count,
+        node_columns=soak.NODE_COLUMNS,
+        node_cells=soak.node_cells,
+        behind_others=soak.behind_others,
         kinds=KINDS,
         version=fabricheck.__version__,
     )

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TYPE_CHECKING
 
 import fabricheck
 from fabricheck.core import show
 from fabricheck.core.amounts import short
 from fabricheck.core.text import count
-from fabricheck.judge.drift.model import Finding, Judged, Soaks, Trend
-from fabricheck.report.figure import Figure, Shown, inline
-from fabricheck.report.figures.soak import figures
+from fabricheck.judge.drift.model import Behind, Finding, Judged, Soaks, Trend
 from fabricheck.report.rendering import KINDS, templates
 from fabricheck.results.reading import slug
+
+if TYPE_CHECKING:
+    from fabricheck.report.figure import Figure, Shown
 
 #: The most rows of a table in the terminal; --json has all.
 _MOST = 12
@@ -21,37 +23,42 @@ _MOST = 12
 def lines(soaks: Soaks) -> Iterator[show.Block]:
     """Yield the text for a terminal."""
     if len(soaks.soaks) > 1:
-        yield from _of_nodes(soaks)
+        yield from of_nodes(soaks)
     for judged in soaks.soaks:
         yield from _of_soak(judged)
 
 
-def _of_nodes(soaks: Soaks) -> Iterator[show.Block]:
-    """Yield a row for each node: hours passed, drift, errors."""
-    rows = [
-        (
-            judged.node or judged.name,
-            judged.status,
-            f"{judged.hours:.1f} of {judged.wanted_h:g}",
-            str(judged.rounds),
-            _largest(judged),
-            str(sum(counter.grew for counter in judged.counters)),
-            str(sum(finding.rule == "wrong-data" for finding in judged.findings)),
-        )
-        for judged in soaks.soaks
-    ]
-    columns = ("Node", "Status", "Hours", "Rounds", "Largest loss", "Errors", "Wrong data")
-    yield show.Table(columns, rows, columns[2:])
-    for behind in soaks.behind:
-        yield (
-            f"{behind.node} is {_percent(-behind.change)} behind the median of {behind.nodes} "
-            f"nodes in {behind.member} under load (more than {_percent(behind.floor)} counts)."
-        )
+#: The columns of a node among others.
+NODE_COLUMNS = ("Node", "Status", "Hours", "Rounds", "Largest loss", "Errors", "Wrong data")
 
 
-def _largest(judged: Judged) -> str:
+def node_cells(judged: Judged) -> tuple[str, ...]:
+    """Return a node by hours passed, drift and errors."""
     trend = judged.worst_change
-    return "-" if trend is None else f"{_percent(-trend.change)} ({trend.member})"
+    return (
+        judged.node or judged.name,
+        judged.status,
+        f"{judged.hours:.1f} of {judged.wanted_h:g}",
+        str(judged.rounds),
+        "-" if trend is None else f"{_percent(-trend.change)} ({trend.member})",
+        str(sum(counter.grew for counter in judged.counters)),
+        str(sum(finding.rule == "wrong-data" for finding in judged.findings)),
+    )
+
+
+def of_nodes(soaks: Soaks) -> Iterator[show.Block]:
+    """Yield a row for each node, the worst first, and who is behind the others."""
+    rows = [node_cells(judged) for judged in soaks.worst_first]
+    yield show.Table(NODE_COLUMNS, rows, NODE_COLUMNS[2:], most=_MOST)
+    yield from map(behind_others, soaks.behind)
+
+
+def behind_others(behind: Behind) -> str:
+    """Return the sentence on a node that is behind others under equal load."""
+    return (
+        f"{behind.node} is {_percent(-behind.change)} behind the median of {behind.nodes} "
+        f"nodes in {behind.member} under load (more than {_percent(behind.floor)} counts)."
+    )
 
 
 def _percent(part: float) -> str:
@@ -161,6 +168,9 @@ def _cells(finding: Finding) -> tuple[show.Cell, ...]:
 
 def html(soaks: Soaks) -> str:
     """Return the page of soaks as one file without scripts."""
+    # What draws is loaded for a page only.
+    from fabricheck.report.figures.soak import figures
+
     drawn = [(judged, list(figures(judged))) for judged in soaks.soaks]
     return (
         templates()
@@ -172,8 +182,9 @@ def html(soaks: Soaks) -> str:
             when=when,
             how_much=how_much,
             what=what,
-            largest=_largest,
-            percent=_percent,
+            node_columns=NODE_COLUMNS,
+            node_cells=node_cells,
+            behind_others=behind_others,
             kinds=KINDS,
             version=fabricheck.__version__,
         )
@@ -182,6 +193,8 @@ def html(soaks: Soaks) -> str:
 
 def _inlined(drawn: Iterable[Figure]) -> Iterator[Shown]:
     """Yield figures for a page that is one file."""
+    from fabricheck.report.figure import Shown, inline
+
     for figure in drawn:
         name = slug(figure.id)
         yield Shown(name, figure, inline(figure.svg, name, figure.title), csv="")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from fabricheck.core.vocabulary import EXIT_NODE_FAILED, EXIT_NODE_OPEN
-from fabricheck.judge.verdict.rules import FAILED, NodeStatus, worst
+from fabricheck.judge.verdict.rules import FAILED, STATUSES, NodeStatus, worst
 from fabricheck.results.soaks import Soak
 
 
@@ -122,6 +122,11 @@ class Soaks:
     form: str
     soaks: tuple[Judged, ...]
     behind: tuple[Behind, ...]
+
+    @property
+    def worst_first(self) -> list[Judged]:
+        """The soaks, those of the worst nodes first."""
+        return sorted(self.soaks, key=lambda judged: STATUSES.index(judged.status))
 
     @property
     def status(self) -> NodeStatus:

@@ -28,6 +28,8 @@ from fabricheck.judge.comparison.judging import (
     Estimate,
     judge,
 )
+from fabricheck.judge.drift import judging as drift
+from fabricheck.judge.drift.model import Soaks
 from fabricheck.judge.fleet import outliers
 from fabricheck.judge.fleet.outliers import (
     Distribution,
@@ -38,6 +40,7 @@ from fabricheck.judge.fleet.outliers import (
 )
 from fabricheck.judge.fleet.reading import Fleet, Metric, Partition
 from fabricheck.judge.verdict import judging
+from fabricheck.results import soaks
 from fabricheck.results.reading import Results
 from fabricheck.results.session import PASSED, SKIPPED
 
@@ -147,7 +150,7 @@ class Findings:
     """All findings on a fleet.
 
     changes: since an earlier time, where one was named. sessions: by node that stands out or
-    changed, each with its file or folder.
+    changed, each with its file or folder. soaks: the last one of each results folder.
     """
 
     fleet: Fleet
@@ -155,6 +158,7 @@ class Findings:
     groups: tuple[NodeGroups, ...]
     changes: Changes | None
     sessions: Mapping[str, Sequence[tuple[str, str]]]
+    soaks: Soaks
 
     @property
     def outliers(self) -> Iterator[tuple[PartitionOutliers, Outlier]]:
@@ -209,7 +213,18 @@ def findings(fleet: Fleet, before: Fleet | None = None) -> Findings:
         tuple(groups for part in judged for groups in groups_of(part, fleet)),
         changes,
         sessions,
+        _soaks(fleet.results),
     )
+
+
+def _soaks(results: Results | None) -> Soaks:
+    """Return what is judged of the last soak of each results folder.
+
+    :param results: None where all names are tables, which have no rounds.
+    """
+    folders = dict.fromkeys(source.results for source in results.sources) if results else {}
+    last = [soak for folder in folders for soak in soaks.read(folder)[-1:]]
+    return drift.judge_all(last)
 
 
 def _diagnosed(
@@ -437,6 +452,8 @@ def as_json(findings: Findings) -> dict[str, Any]:
         ],
         "groups": findings.groups,
         "sessions": findings.sessions,
+        "soaks": findings.soaks.soaks,
+        "behind_under_load": findings.soaks.behind,
         "lost": findings.fleet.lost,
         "lost_networks": findings.fleet.lost_networks,
         "problems": findings.fleet.problems,
