@@ -116,7 +116,7 @@ CHANGES = (
     ),
     _change(
         "the heading of a verdict has other words",
-        "src/fabricheck/cli/verdict.py",
+        "src/fabricheck/report/verdict_lines.py",
         'f"Verdict on {total.of}: "',
         'f"Verdict for {total.of}: "',
     ),

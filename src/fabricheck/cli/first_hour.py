@@ -13,11 +13,12 @@ from typing import Annotated
 
 import typer
 
-from fabricheck.cli import commands, verdict
+from fabricheck.cli import commands
 from fabricheck.cli.output import archive_target, partition_names
 from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, NotFoundError, UsageError
 from fabricheck.judge.verdict.model import Verdict
+from fabricheck.report import verdict_lines
 from fabricheck.results import archive
 
 
@@ -92,7 +93,7 @@ def headline(text: str) -> str:
 
     :raises ValueError: when the text is not the JSON of one.
     """
-    return str(verdict.headline(Verdict.model_validate_json(text)))
+    return str(verdict_lines.headline(Verdict.model_validate_json(text)))
 
 
 def _require_node() -> None:

@@ -51,7 +51,7 @@ _ALL = {
     "results export": ("cli.export", "Write results as one table, or as OpenMetrics."),
     "results join": ("cli.results_join", "Join the sessions of several results folders into one."),
     "results osu": ("cli.results_osu", "Compare the program mpi with OSU Micro-Benchmarks."),
-    "results pack": ("cli.export", "Pack all sessions into one archive, to send."),
+    "results pack": ("cli.pack", "Pack all sessions into one archive, to send."),
     "results record": ("cli.record", "Run third-party benchmarks, as a check does."),
     "node show": ("cli.node", "Show a node model, or what files or drivers tell of a node."),
     "node health": ("cli.health", "Print one line on this node's health, beside a job."),
