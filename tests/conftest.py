@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 
 import factories
 from fabricheck.site import partitions, this_machine
+from session_builder import SessionBuilder
 
 # What CI systems and terminals set to change colours and widths; typer reads some when imported.
 for _name in [
@@ -113,8 +114,7 @@ def results_folder(tmp_path, monkeypatch):
 @pytest.fixture
 def one_session(results_folder):
     """A session with a check that passed, and its document."""
-    factories.session(results_folder, [factories.case()])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    SessionBuilder(results_folder).add(factories.case(), factories.document()).write()
     return results_folder
 
 

@@ -461,43 +461,6 @@ def case(name: str = "stream_local", **changes: Any) -> dict[str, Any]:
     } | changes
 
 
-def session(
-    results: Path,
-    cases: Sequence[dict[str, Any]],
-    number: int = 0,
-    start: float = SESSION_START,
-    earlier_runs: Sequence[Sequence[dict[str, Any]]] = (),
-    stamp: str | None = None,
-) -> Path:
-    """Write ReFrame's report of a session of 60 s; returns its path.
-
-    The folders of each case are those that `case_folder` returns. The stamp is that of its mark.
-    """
-    placed = []
-    for run in (*earlier_runs, cases):
-        entries = []
-        for entry in run:
-            places = {"stagedir": str(case_folder(results, entry["unique_name"], "stage"))}
-            if entry["result"] == "pass":
-                places["outputdir"] = str(case_folder(results, entry["unique_name"], "output"))
-            entries.append(places | entry)
-        placed.append({"testcases": entries})
-    report = {
-        "session_info": {
-            "data_version": "4.2",
-            "uuid": f"{number:08x}-0000-4000-8000-000000000000",
-            "hostname": "node1",
-            "time_start_unix": start,
-            "time_end_unix": start + 60,
-            "prefix_output": str(results / "output"),
-            "prefix_stage": str(results / "stage"),
-            **({"log_files": [f"/results/logs/reframe-{stamp}.log"]} if stamp else {}),
-        },
-        "runs": placed,
-    }
-    return write(results / "reports" / f"run-{number}.json", report)
-
-
 def stamp(number: int) -> str:
     """Build what names the mark of a session."""
     return f"20260102T030405-{number}-000"

@@ -11,9 +11,9 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from itertools import chain
 from pathlib import Path
 from typing import Any, Self
 
@@ -29,7 +29,7 @@ HOST = "local:host"
 #: What is simulated on the nodes of a job.
 SIMULATED = "cluster:model"
 
-MINUTE_S = 60.0
+MINUTE_S = 60
 
 #: The node of a case that names none: node1 of a scheduler, or this machine, which has a partition.
 USUAL = ""
@@ -124,7 +124,8 @@ def good_case(
 class SessionBuilder:
     """A session in a results folder, until it is written.
 
-    number: of its report. command: what was typed. earlier: the cases of an earlier run in it.
+    number: of its report. command: what was typed; None where the report does not say. stamp: that
+    of its mark.
     """
 
     def __init__(
@@ -135,24 +136,33 @@ class SessionBuilder:
         where: str = PARTITION,
         command: str | None = "reframe -c checks -r -t smoke",
         start: float = factories.SESSION_START,
-        earlier: Sequence[dict[str, Any]] = (),
+        stamp: str | None = None,
     ) -> None:
         self.results = results
         self.number = number
         self.where = where
         self.command = command
         self.start = start
-        self.earlier = earlier
-        self.cases: list[Outcome] = []
+        self.stamp = stamp
+        self.runs: list[list[Outcome]] = [[]]
 
-    def add(self, case: dict[str, Any], document: dict[str, Any] | None) -> Self:
+    def add(self, case: dict[str, Any], document: dict[str, Any] | None = None) -> Self:
         """Add a case with its document, None where it left none."""
-        self.cases.append((case, document))
+        self.runs[-1].append((case, document))
+        return self
+
+    def bare(self, cases: Iterable[dict[str, Any]]) -> Self:
+        """Add cases that left no document."""
+        return self.each((case, None) for case in cases)
+
+    def rerun(self) -> Self:
+        """Let what is added from here on belong to a further run, as one of --max-retries."""
+        self.runs.append([])
         return self
 
     def each(self, outcomes: Iterable[Outcome]) -> Self:
         """Add cases, each with its document."""
-        self.cases.extend(outcomes)
+        self.runs[-1].extend(outcomes)
         return self
 
     def check(
@@ -270,17 +280,30 @@ class SessionBuilder:
 
     def write(self) -> Path:
         """Write the report, the documents and what metrics are made of; return the folder."""
-        for case, document in self.cases:
+        self.write_report()
+        return self.results
+
+    def write_report(self) -> Path:
+        """Write all that `write` does; return the path of ReFrame's report."""
+        for case, document in chain.from_iterable(self.runs):
             if document is not None:
                 write_document(self.results, case, document)
-        runs = [self.earlier] if self.earlier else []
-        cases = [case for case, _ in self.cases]
-        report = factories.session(self.results, cases, self.number, self.start, runs)
+        session_info = {
+            "data_version": "4.2",
+            "uuid": f"{self.number:08x}-0000-4000-8000-000000000000",
+            "hostname": "node1",
+            "time_start_unix": self.start,
+            "time_end_unix": self.start + MINUTE_S,
+            "prefix_output": str(self.results / "output"),
+            "prefix_stage": str(self.results / "stage"),
+        }
+        if self.stamp is not None:
+            session_info["log_files"] = [f"/results/logs/reframe-{self.stamp}.log"]
         if self.command is not None:
-            content = json.loads(report.read_text())
-            content["session_info"] |= {"cmdline": self.command, "version": "4.10.4"}
-            report.write_text(json.dumps(content))
-        return self.results
+            session_info |= {"cmdline": self.command, "version": "4.10.4"}
+        runs = [{"testcases": [placed(self.results, case) for case, _ in run]} for run in self.runs]
+        report = {"session_info": session_info, "runs": runs}
+        return factories.write(self.results / "reports" / f"run-{self.number}.json", report)
 
     def verdicts(self, nodes: Sequence[str] = (), set_tag: str | None = None) -> dict[str, Any]:
         """Write it; return the verdicts by node."""
@@ -292,10 +315,19 @@ class SessionBuilder:
         return found
 
 
+def placed(results: Path, case: dict[str, Any]) -> dict[str, Any]:
+    """Return a case with its folders, which `factories.case_folder` names unless it states them."""
+    name = case["unique_name"]
+    folders = {"stagedir": str(factories.case_folder(results, name, "stage"))}
+    if case["result"] == "pass":
+        folders["outputdir"] = str(factories.case_folder(results, name))
+    return folders | case
+
+
 def write_document(results: Path, case: dict[str, Any], document: dict[str, Any]) -> Path:
     """Write the document of a case and what its metrics are made of; return its path."""
-    kind = "output" if case["result"] == "pass" else "stage"
-    folder = factories.case_folder(results, case["unique_name"], kind)
+    folders = placed(results, case)
+    folder = Path(folders.get("outputdir", folders["stagedir"]))
     running = document["outcome"]["status"] == "running"
     name = "result.json.partial" if running else "result.json"
     path = factories.write(folder / name, document)

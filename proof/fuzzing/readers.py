@@ -63,7 +63,7 @@ from fabricheck.tools.runner import text_of
 from fabricheck.tools.topology import host, inventory
 from fabricheck.tools.topology import texts as topology_files
 from proof.fuzzing.judging import Reader, Text, leaves, plain_json, plain_yaml
-from session_builder import good_case, missed
+from session_builder import SessionBuilder, good_case, missed
 
 OUTPUTS = ROOT / "tests" / "outputs"
 H200 = OUTPUTS / "h200"
@@ -520,9 +520,10 @@ def _reports() -> Reader:
         H200 / "reports-x2" / "node-5-independent.json",
     ]
     texts = [_recorded(file, read) for file in recorded]
-    cases = [good_case(), good_case("p2p") | missed()]
     with tempfile.TemporaryDirectory() as folder:
-        built = factories.session(Path(folder), cases).read_text()
+        builder = SessionBuilder(Path(folder), command=None)
+        builder.add(good_case()).add(good_case("p2p") | missed())
+        built = builder.write_report().read_text()
     return Reader("ReFrame's run reports", [Text("built", built, read), *texts], "run-0.json",
                   plain_json)  # fmt: skip
 
@@ -798,7 +799,7 @@ def _others() -> Iterator[Reader]:
 def _archive() -> str:
     with tempfile.TemporaryDirectory() as folder:
         top = Path(folder) / "first-hour"
-        factories.session(top / archive.RESULTS, [good_case()])
+        SessionBuilder(top / archive.RESULTS, command=None).add(good_case()).write()
         factories.write(top / archive.RESULTS / "output" / "result.json")
         archive.pack(top, Path(folder) / "made.tar.gz", archive.OF_FIRST_HOUR, top.name)
         return (Path(folder) / "made.tar.gz").read_bytes().decode("latin-1")

@@ -15,6 +15,7 @@ from typing import Any
 
 import factories
 from fabricheck.results import requested_nodes
+from session_builder import SessionBuilder
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -79,10 +80,7 @@ def write(
     name = f"{case['name']}-{number}"
     own = {key: case[key] for key in ("system", "partition", "environ", "tags", "perfvalues")}
     entry = factories.case(case["name"], unique_name=name, **own)
-    factories.session(results, [entry], number, start)
-    path = factories.write(factories.case_folder(results, name) / "result.json", content)
-    factories.write_metrics(path, own["perfvalues"])
-    return results
+    return SessionBuilder(results, number, start=start).add(entry, content).write()
 
 
 def job(folder: Path, nodes: Iterable[str]) -> Path:

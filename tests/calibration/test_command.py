@@ -12,7 +12,7 @@ from fabricheck.cli import calibrate
 from fabricheck.core.errors import UsageError
 from fabricheck.site import this_machine
 from full_disk import files_of_at_most
-from session_builder import HOST, measured, several
+from session_builder import HOST, SessionBuilder, measured, several
 
 STEADY = [100.0, 100.5, 99.5, 100.0, 100.2, 99.9]
 STREAM = """\
@@ -234,5 +234,5 @@ def test_nothing_to_calibrate(command, folder):
     found = run(command, none, several(folder.parent, STEADY), code=3)
     assert "There is no folder of reference files" in found.stderr
     empty = folder.parent / "empty"
-    factories.session(empty, [])
+    SessionBuilder(empty).write()
     assert "There is no session of local:host" in run(command, folder, [empty], code=3).stderr

@@ -20,6 +20,7 @@ from reframe.core.exceptions import ReframeError
 
 import factories
 from fabricheck.rfm.gitlab import child_pipeline
+from session_builder import SessionBuilder
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = sorted((ROOT / "ci/gitlab").glob("*.sh"))
@@ -260,8 +261,7 @@ def test_jobs_that_left_nothing_are_incomplete(checkout):
 
 
 def test_jobs_without_a_session_cost_the_others_no_verdict(checkout):
-    factories.session(checkout / "good", [factories.case()])
-    factories.write(factories.case_folder(checkout / "good", "stream_local") / "result.json")
+    SessionBuilder(checkout / "good").add(factories.case(), factories.document()).write()
     # One ended before its session began, the runner of the other is gone.
     (checkout / "early/logs").mkdir(parents=True)
     stale = checkout / "pipeline/kept/71/site-one.partial"

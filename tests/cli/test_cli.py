@@ -13,6 +13,7 @@ import fabricheck
 import factories
 from fabricheck.cli import app, results_list
 from fabricheck.core.text import ranges
+from session_builder import SessionBuilder
 
 GOOD, USAGE, NOTHING, INVALID = 0, 2, 3, 4
 
@@ -81,7 +82,7 @@ def test_no_session(command, results_folder):
 def test_list(command, one_session, monkeypatch):
     later = factories.SESSION_START + 3600
     cases = [factories.case("a", result="fail"), factories.case("b", partition="gpu")]
-    factories.session(one_session, cases, number=1, start=later)
+    SessionBuilder(one_session, 1, start=later).bare(cases).write()
     lines = command("results", "list").stdout.splitlines()
     assert lines[0].split() == HEAD
     assert lines[1].split()[0] == "run-1" and lines[1].split()[-5:] == ["2", "1", "1", "0", "-"]
@@ -106,7 +107,7 @@ def test_list_names_an_unreadable_report_and_shows_the_others(command, one_sessi
 
 @pytest.mark.parametrize("start", [1e300, -1e300, float("nan"), 10**400, 253402300800])
 def test_a_report_of_no_time(command, one_session, start):
-    factories.session(one_session, [], number=7, start=start)
+    SessionBuilder(one_session, 7, start=start).write()
     for line in ("list", "show"):
         result = command("results", line, code=INVALID)
         assert "run-7.json: " in result.stderr and len(result.stderr.splitlines()) == 1
@@ -185,7 +186,7 @@ def test_show_of_a_file_a_folder_and_json(command, one_session, tmp_path):
 
 
 def test_show_of_a_session_that_measures_nothing_says_what_ran(command, results_folder):
-    factories.session(results_folder, [factories.case("build", tags=["build"])])
+    SessionBuilder(results_folder).add(factories.case("build", tags=["build"])).write()
     done = command("results", "show", code=NOTHING)
     assert "build @local:host (pass), without a document\n" in done.stdout
     assert done.stderr == "fabricheck: There is no result document in session run-0.\n"
@@ -195,7 +196,7 @@ def test_show_shows_the_metrics_of_a_plain_test(command, results_folder):
     rate = [2.5, 2, -0.1, None, "GB/s", "pass"]
     plain = factories.case("plain", tags=["node"], perfvalues={"local:host:rate": rate})
     late = factories.case("late", tags=["node"], result="fail", fail_reason="sanity error: no end")
-    factories.session(results_folder, [plain, late])
+    SessionBuilder(results_folder).add(plain).add(late).write()
     shown = command("results", "show").stdout
     assert "plain @local:host (pass), without a document\n  rate: 2.5000 GB/s\n" in shown
     assert "late @local:host (fail), without a document\n  check: sanity error: no end" in shown
@@ -204,8 +205,8 @@ def test_show_shows_the_metrics_of_a_plain_test(command, results_folder):
 
 
 def test_show_shows_the_rest_beside_a_corrupt_document(command, one_session):
-    cases = [factories.case(), factories.case("broken"), factories.case("lost", result="fail")]
-    factories.session(one_session, cases)
+    session = SessionBuilder(one_session).add(factories.case()).add(factories.case("broken"))
+    session.add(factories.case("lost", result="fail")).write()
     write_result(one_session, "broken").write_text("{")
     result = command("results", "show", code=INVALID)
     assert " 10.1 " in result.stdout
@@ -215,15 +216,8 @@ def test_show_shows_the_rest_beside_a_corrupt_document(command, one_session):
 
 def test_show_of_everything_that_is_not_good(command, results_folder):
     failed = factories.case(result="fail", fail_reason="sanity error: 3 words are wrong")
-    factories.session(
-        results_folder,
-        [failed, factories.case("gone", result="skip")],
-        earlier_runs=[[factories.case(result="fail")]],
-    )
     odd = {"median": 11.055, "ratio": 1.1, "agrees": False}
-    write_result(
-        results_folder,
-        kind="stage",
+    document = factories.document(
         outcome={"exit_code": 5, "status": "wrong-data", "message": "a word differs"},
         faults_injected=["flip-bit:0:1"],
         notes=["the machine was busy"],
@@ -239,6 +233,8 @@ def test_show_of_everything_that_is_not_good(command, results_folder):
             ),
         ],
     )
+    session = SessionBuilder(results_folder).add(factories.case(result="fail")).rerun()
+    session.add(failed, document).add(factories.case("gone", result="skip")).write()
     text = command("results", "show").stdout
     for part in (
         "1 failed, 1 retried, 1 skipped",
@@ -257,13 +253,12 @@ def test_show_of_everything_that_is_not_good(command, results_folder):
 
 
 def test_repetitions_are_listed_and_shown_apart(command, results_folder):
-    cases = [
-        factories.case(unique_name=f"s_{n}", display_name=f"stream_local %.repeat_no={n}", **end)
-        for n, end in enumerate(({"result": "fail", "fail_reason": "too slow"}, {}))
-    ]
-    factories.session(results_folder, cases)
-    write_result(results_folder, "s_0", "stage")
-    write_result(results_folder, "s_1")
+    session = SessionBuilder(results_folder)
+    for number, end in enumerate(({"result": "fail", "fail_reason": "too slow"}, {})):
+        shown = f"stream_local %.repeat_no={number}"
+        case = factories.case(unique_name=f"s_{number}", display_name=shown, **end)
+        session.add(case, factories.document())
+    session.write()
     listed = command("results", "list")
     assert listed.stdout.splitlines()[1].split()[-5:] == ["2", "1", "1", "0", "measured"]
     assert listed.stderr == ""
@@ -281,9 +276,8 @@ def test_a_miss_is_shown_once_and_failed_checks_come_first(command, results_fold
         name="slow", result="fail", fail_phase="performance", fail_reason=reason,
         outputdir=str(factories.case_folder(results_folder, "slow")),
     )  # fmt: skip
-    factories.session(results_folder, [factories.case(), slow])
-    write_result(results_folder)
-    write_result(results_folder, "slow")
+    session = SessionBuilder(results_folder).add(factories.case(), factories.document())
+    session.add(slow, factories.document()).write()
     shown = command("results", "show").stdout
     assert shown.count("copy_worst") == 1 and f"  check: {miss}" in shown
     assert shown.index("slow @local") < shown.index("stream_local @local")
@@ -292,9 +286,8 @@ def test_a_miss_is_shown_once_and_failed_checks_come_first(command, results_fold
 def test_a_retry_that_passed_is_not_a_plain_pass(command, results_folder):
     stage = factories.case_folder(results_folder, "first", "stage")
     first = factories.case(result="fail", fail_reason="too\nslow", stagedir=str(stage))
-    factories.session(results_folder, [factories.case()], earlier_runs=[[first]])
-    write_result(results_folder, "first", "stage")
-    write_result(results_folder)
+    session = SessionBuilder(results_folder).add(first, factories.document())
+    session.rerun().add(factories.case(), factories.document()).write()
     listed = command("results", "list")
     assert listed.stdout.splitlines()[1].split()[-5:] == ["1", "1", "0", "1", "measured"]
     assert "Retried: checks that failed at an earlier attempt" in listed.stdout
@@ -309,9 +302,9 @@ def test_a_retry_that_passed_is_not_a_plain_pass(command, results_folder):
 
 
 def test_of_reruns_only_the_failed_are_named(command, results_folder):
-    earlier = [[factories.case()], [factories.case(result="fail", fail_reason="too slow")]]
-    factories.session(results_folder, [factories.case()], earlier_runs=earlier)
-    write_result(results_folder)
+    slow = factories.case(result="fail", fail_reason="too slow")
+    session = SessionBuilder(results_folder).add(factories.case()).rerun().add(slow)
+    session.rerun().add(factories.case(), factories.document()).write()
     shown = command("results", "show").stdout
     assert "(pass at attempt 3)" in shown
     assert "attempt 2 (fail): too slow" in shown and "attempt 1" not in shown
@@ -319,9 +312,10 @@ def test_of_reruns_only_the_failed_are_named(command, results_folder):
 
 def test_what_a_check_repeats_of_the_program_is_said_once(command, results_folder):
     reason = "sanity error: stream ended with exit code 6 (the time limit): too late"
-    factories.session(results_folder, [factories.case(result="fail", fail_reason=reason)])
     outcome = {"exit_code": 6, "status": "time-limit", "message": "too late"}
-    write_result(results_folder, kind="stage", complete=False, outcome=outcome)
+    document = factories.document(complete=False, outcome=outcome)
+    failed = factories.case(result="fail", fail_reason=reason)
+    SessionBuilder(results_folder).add(failed, document).write()
     assert command("results", "show").stdout.count("too late") == 1
 
 
@@ -430,8 +424,7 @@ def test_sets_of_many_devices_are_short(members, text):
 
 
 def test_a_simulated_result_is_never_called_measured(command, results_folder):
-    factories.session(results_folder, [factories.case()])
-    write_result(results_folder, **factories.simulated_document())
+    SessionBuilder(results_folder).add(factories.case(), factories.simulated_document()).write()
     for line in (["results", "list"], ["results", "show"], ["results", "validate"]):
         text = command(*line).stdout
         assert "simulated" in text and "measured" not in text
@@ -467,19 +460,19 @@ def test_validate_finds_nothing(command, results_folder, tmp_path):
     empty = tmp_path / "empty"
     empty.mkdir()
     assert "no result document under" in command("results", "validate", empty, code=NOTHING).stdout
-    factories.session(results_folder, [factories.case("build", tags=["build"])])
+    SessionBuilder(results_folder).add(factories.case("build", tags=["build"])).write()
     assert "latest session" in command("results", "validate", code=NOTHING).stderr
 
 
 def test_validate_misses_the_document_of_a_check(command, results_folder):
-    factories.session(results_folder, [factories.case()])
+    SessionBuilder(results_folder).add(factories.case()).write()
     said = command("results", "validate", code=NOTHING).stdout
     assert said == "stream_local @local:host (pass) left no result document.\n"
 
 
 def test_names_with_brackets_are_shown_as_they_are(command, results_folder):
-    factories.session(results_folder, [factories.case(display_name="check %size=[red]1[/]")])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    case = factories.case(display_name="check %size=[red]1[/]")
+    SessionBuilder(results_folder).add(case, factories.document()).write()
     assert "check %size=[red]1[/] @local:host" in command("results", "show").stdout
 
 
@@ -562,7 +555,7 @@ def test_names_of_sessions_are_completed(results_folder):
 
     assert completed("fabricheck verdict ru") == []
     for number in range(2):
-        factories.session(results_folder, [factories.case()], number)
+        SessionBuilder(results_folder, number).add(factories.case()).write()
     assert sorted(completed("fabricheck verdict ru")) == ["run-0", "run-1"]
     assert completed("fabricheck compare run-1") == ["run-1"]
 
@@ -575,8 +568,7 @@ def test_the_status_has_a_colour_on_a_terminal_in_each_command(
         result="fail", fail_phase="performance", fail_reason=f"performance error: slow\n{miss}",
         outputdir=str(factories.case_folder(results_folder, "stream_local")),
     )  # fmt: skip
-    factories.session(results_folder, [slow])
-    write_result(results_folder)
+    SessionBuilder(results_folder).add(slow, factories.document()).write()
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.delenv("NO_COLOR", raising=False)
     for line in (["verdict"], ["diagnose"], ["summary"], ["results", "show"]):

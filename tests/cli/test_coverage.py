@@ -6,6 +6,7 @@ import factories
 from fabricheck.core import amounts
 from fabricheck.judge import coverage
 from fabricheck.site import partitions
+from session_builder import SessionBuilder
 
 
 @pytest.fixture(autouse=True)
@@ -82,17 +83,10 @@ def test_a_session(command, one_session):
 
 def test_what_was_simulated_and_measured_is_not_only_simulated(command, results_folder):
     simulated = factories.simulated_document(series=[factories.series(host_clock=None)])
-    cases = [
-        factories.case("stream_local"),
-        factories.case("simulated", partition="sim-mi250x", tags=["E1"]),
-        factories.case("alone", partition="sim-mi250x", tags=["E5"]),
-    ]
-    factories.session(results_folder, cases)
     only = simulated | {"series": [one | {"experiment": "E5"} for one in simulated["series"]]}
-    contents = (factories.document(), simulated, only)
-    for case, content in zip(cases, contents, strict=True):
-        where = factories.case_folder(results_folder, case["unique_name"])
-        factories.write(where / "result.json", content)
+    session = SessionBuilder(results_folder).add(factories.case(), factories.document())
+    session.add(factories.case("simulated", partition="sim-mi250x", tags=["E1"]), simulated)
+    session.add(factories.case("alone", partition="sim-mi250x", tags=["E5"]), only).write()
     assert {clock for one in rows(command)["E1"]["ran"] for clock in one["clocks"]} == {
         "measured", "simulated",
     }  # fmt: skip
@@ -103,7 +97,7 @@ def test_what_was_simulated_and_measured_is_not_only_simulated(command, results_
 
 def test_a_check_that_failed_before_measuring_did_not_measure(command, results_folder):
     cases = [factories.case(result="fail"), factories.case("two", result="skip")]
-    factories.session(results_folder, cases)
+    SessionBuilder(results_folder).bare(cases).write()
     [ran] = rows(command)["E1"]["ran"]
     assert (ran["series"], ran["failed"], ran["skipped"]) == (0, 1, 1)
     assert ran["clocks"] == []
@@ -113,22 +107,20 @@ def test_a_check_that_failed_before_measuring_did_not_measure(command, results_f
 
 
 def test_series_count_for_their_experiment_whatever_the_tags(command, results_folder):
-    factories.session(results_folder, [factories.case(tags=["smoke"])])
-    factories.write(
-        factories.case_folder(results_folder, "stream_local") / "result.json",
+    SessionBuilder(results_folder).add(
+        factories.case(tags=["smoke"]),
         factories.document(series=[factories.series(experiment="E5")]),
-    )
+    ).write()
     found = rows(command)
     assert found["E5"]["ran"][0]["series"] == 1
     assert found["E1"]["ran"] == []
 
 
 def test_a_comparison_with_the_node_model_counts(command, results_folder):
-    factories.session(results_folder, [factories.case("node_topology", tags=["E13"])])
-    factories.write(
-        factories.case_folder(results_folder, "node_topology") / "result.json",
+    SessionBuilder(results_folder).add(
+        factories.case("node_topology", tags=["E13"]),
         factories.simulated_document(series=[], differences=["Pair 0-6: no direct link."]),
-    )
+    ).write()
     [ran] = rows(command)["E13"]["ran"]
     assert (ran["comparisons"], ran["series"], ran["clocks"]) == (1, 0, ["simulated"])
     text = table(command)
@@ -137,23 +129,20 @@ def test_a_comparison_with_the_node_model_counts(command, results_folder):
 
 
 def test_a_comparison_of_nics_is_one_of_e16(command, results_folder):
-    factories.session(results_folder, [factories.case("nic_inventory", tags=["E16"])])
     document = factories.simulated_document(series=[], differences=[])
     document["program"]["name"] = "nics"
-    case = factories.case_folder(results_folder, "nic_inventory")
-    factories.write(case / "result.json", document)
+    case = factories.case("nic_inventory", tags=["E16"])
+    SessionBuilder(results_folder).add(case, document).write()
     assert [ran["comparisons"] for ran in rows(command)["E16"]["ran"]] == [1]
     assert rows(command)["E13"]["ran"] == []
 
 
 def test_the_best_devices_are_found_from_the_series_of_another_experiment(command, results_folder):
-    case = factories.case("best_devices", tags=["E14"])
-    factories.session(results_folder, [case, factories.case("other", tags=["E14"])])
+    session = SessionBuilder(results_folder)
     for name, experiment in (("best_devices", "E8"), ("other", "E1")):
-        factories.write(
-            factories.case_folder(results_folder, name) / "result.json",
-            factories.document(series=[factories.series(experiment=experiment)] * 2),
-        )
+        document = factories.document(series=[factories.series(experiment=experiment)] * 2)
+        session.add(factories.case(name, tags=["E14"]), document)
+    session.write()
     found = rows(command)
     assert (found["E14"]["ran"][0]["series"], found["E14"]["ran"][0]["cases"]) == (2, 2)
     assert (found["E8"]["ran"][0]["series"], found["E8"]["ran"][0]["cases"]) == (2, 1)
@@ -161,7 +150,7 @@ def test_the_best_devices_are_found_from_the_series_of_another_experiment(comman
 
 def test_two_partitions_are_two_rows(command, one_session):
     cases = [factories.case(), factories.case("two", partition="gpu", result="fail")]
-    factories.session(one_session, cases)
+    SessionBuilder(one_session).bare(cases).write()
     assert [ran["where"] for ran in rows(command)["E1"]["ran"]] == ["local:host", "local:gpu"]
 
 
@@ -201,11 +190,10 @@ def test_a_tool_that_measures_an_experiment_too(command, results_folder):
     assert rows(command)["E9"]["missing_tool"] == "OSU Micro-Benchmarks"
     assert "FABRICHECK_HOST_OSU names a build with mpicc" in table(command)
     case = factories.case("pairs", tags=["E9"])
-    factories.session(results_folder, [case])
-    path = factories.case_folder(results_folder, "pairs") / "result.json"
-    factories.write(path, pair("mpi", ranks=ranks, versions=versions))
+    SessionBuilder(results_folder).add(case, pair("mpi", ranks=ranks, versions=versions)).write()
     assert "; not by OSU Micro-Benchmarks: install osu-micro-benchmarks@7.4 +rocm" in table(command)
-    factories.write(path, pair("osu", verification={"by": "tool"}, options={"tool": "osu"}))
+    document = pair("osu", verification={"by": "tool"}, options={"tool": "osu"})
+    SessionBuilder(results_folder).add(case, document).write()
     assert rows(command)["E9"]["missing_tool"] is None
     assert rows(command)["E10"]["missing_tool"] == "OSU Micro-Benchmarks"
     assert rows(command)["E1"]["missing_tool"] is None

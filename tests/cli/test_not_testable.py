@@ -10,6 +10,7 @@ import pytest
 import factories
 from fabricheck.judge.coverage import experiments, features_of_devices
 from fabricheck.site.partitions import known_sites
+from session_builder import SessionBuilder
 
 RECORDED = Path(__file__).resolve().parents[1] / "outputs" / "h200" / "two-devices-mpi"
 SKIPPED = ("pingpong_in_order", "pingpong_shared_domain")
@@ -23,7 +24,7 @@ def h200(devices: int, name: str, experiment: str, **changes: object) -> dict:
 
 def covered(command, results_folder, *cases) -> tuple[dict, str]:
     """Return the rows of a session as JSON, and what people read."""
-    factories.session(results_folder, cases)
+    SessionBuilder(results_folder).bare(cases).write()
     said = command("results", "coverage")
     found = command("results", "coverage", json=True).json["experiments"]
     return {row["experiment"]: row for row in found}, " ".join(said.stdout.split())

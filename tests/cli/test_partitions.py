@@ -5,6 +5,7 @@ import pytest
 import factories
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.site import partitions, sites
+from session_builder import SessionBuilder
 
 SITES = {
     "systems": [
@@ -92,11 +93,9 @@ def test_the_sentence_of_an_experiment_that_did_not_run(command, one_session, mo
 
 
 def test_what_was_only_simulated_is_counted_apart(command, results_folder):
-    cases = [factories.case(), factories.case("on_node", partition="sim-mi250x")]
-    factories.session(results_folder, cases)
     simulated = factories.simulated_document()
-    for name in ("stream_local", "on_node"):
-        factories.write(factories.case_folder(results_folder, name) / "result.json", simulated)
+    on_node = factories.case("on_node", partition="sim-mi250x")
+    SessionBuilder(results_folder).add(factories.case(), simulated).add(on_node, simulated).write()
     end = "1 of 17 experiments have results in this session"
     assert f"{end}, 1 of those only simulated." in command("results", "coverage").stdout
     factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")

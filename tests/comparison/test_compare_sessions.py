@@ -20,6 +20,7 @@ from two_sessions import (
 import factories
 from fabricheck.results.reading import read
 from fabricheck.results.table import metrics
+from session_builder import SessionBuilder
 
 
 def test_identical_sessions_are_unchanged(command, before):
@@ -162,10 +163,9 @@ def test_documents_of_both_clocks_are_judged_where_the_clock_is_the_same(command
     node = simulated([pair(0, 1, [20.0]), *HEALTHY[1:]])
     for name, content in (("p2p_engine", node), ("p2p_kernel", document(HEALTHY))):
         factories.write(tmp_path / "b" / name / "result.json", content)
-    both = [factories.case("p2p_engine"), factories.case("p2p_kernel")]
-    a = results(tmp_path / "a2", document(HEALTHY))
-    factories.session(a, both)
-    factories.write(factories.case_folder(a, "p2p_kernel") / "result.json", document(HEALTHY))
+    a = tmp_path / "a2"
+    session = SessionBuilder(a).add(factories.case("p2p_engine"), document(HEALTHY))
+    session.add(factories.case("p2p_kernel"), document(HEALTHY)).write()
     code, only = judged(command, a, tmp_path / "b")
     assert code == 11
     assert not only["informs_only"]
@@ -208,10 +208,11 @@ def test_what_an_update_changed_stands_above(command, before, tmp_path):
 
 def test_options_of_a_check_that_one_side_lacks_are_no_difference(command, tmp_path):
     a = results(tmp_path / "a", document(HEALTHY, options={"sizes": "256MiB"}))
-    b = results(tmp_path / "b", document(HEALTHY, options={"sizes": "256MiB"}))
-    factories.session(b, [factories.case("p2p_engine"), factories.case("p2p_scan")])
-    where = factories.case_folder(b, "p2p_scan") / "result.json"
-    factories.write(where, document(HEALTHY, options={"sizes": "256:1GiB"}))
+    b = tmp_path / "b"
+    session = SessionBuilder(b)
+    for name, sizes in (("p2p_engine", "256MiB"), ("p2p_scan", "256:1GiB")):
+        session.add(factories.case(name), document(HEALTHY, options={"sizes": sizes}))
+    session.write()
     _, only = judged(command, a, b)
     assert only["checks_missing_in_a"] == ["p2p_scan"]
     assert only["differs"] == []
@@ -282,18 +283,19 @@ def test_another_difference_than_before_is_worse(command, tmp_path):
     ]
 
 
+def repetition(number, **changes):
+    """Build the case of a repetition of p2p_engine."""
+    shown = f"p2p_engine %.repeat_no={number}"
+    own = f"p2p_{number}"
+    return factories.case("p2p_engine", display_name=shown, unique_name=own, tags=["E7"], **changes)
+
+
 def test_a_repetition_that_fails_is_worse_whatever_the_others_did(command, tmp_path):
     for name, ends in (("a", ("pass", "pass")), ("b", ("pass", "fail"))):
-        cases = [
-            factories.case("p2p_engine", display_name=f"p2p_engine %.repeat_no={n}",
-                           unique_name=f"p2p_{n}", tags=["E7"], result=end)
-            for n, end in enumerate(ends)
-        ]  # fmt: skip
-        factories.session(tmp_path / name, cases)
-        for n, end in enumerate(ends):
-            kind = "output" if end == "pass" else "stage"
-            where = factories.case_folder(tmp_path / name, f"p2p_{n}", kind) / "result.json"
-            factories.write(where, document([pair(0, 1, spread(50))]))
+        session = SessionBuilder(tmp_path / name)
+        for number, end in enumerate(ends):
+            session.add(repetition(number, result=end), document([pair(0, 1, spread(50))]))
+        session.write()
     code, only = judged(command, tmp_path / "a", tmp_path / "b")
     assert code == 10
     assert [(one["check"], one["worse"]) for one in only["outcomes"]] == [("p2p_engine", True)]
@@ -319,15 +321,10 @@ def test_metrics_have_the_samples_of_their_series(command, tmp_path):
 
 def test_repetitions_are_one_value_with_an_interval_that_holds_all(command, tmp_path):
     for name, values in (("a", (50.0, 40.0)), ("b", (41.0, 49.0))):
-        cases = [
-            factories.case("p2p_engine", display_name=f"p2p_engine %.repeat_no={n}",
-                           unique_name=f"p2p_{n}", tags=["E7"])
-            for n in (0, 1)
-        ]  # fmt: skip
-        factories.session(tmp_path / name, cases)
-        for n, value in enumerate(values):
-            where = factories.case_folder(tmp_path / name, f"p2p_{n}") / "result.json"
-            factories.write(where, document([pair(0, 1, spread(value))]))
+        session = SessionBuilder(tmp_path / name)
+        for number, value in enumerate(values):
+            session.add(repetition(number), document([pair(0, 1, spread(value))]))
+        session.write()
     code, only = judged(command, tmp_path / "a", tmp_path / "b")
     assert code == 0
     [one] = only["unchanged"]
@@ -406,7 +403,6 @@ def of_ranks(folder, operation, metric, value=50):
         fail_phase="performance",
         fail_reason=f"performance error: below\nMetric {metric}: devices 0 measured 50 GB/s.",
     )
-    factories.write_metrics(factories.case_folder(folder, name, "stage") / "result.json", recorded)
     return folder
 
 

@@ -6,6 +6,7 @@ import pytest
 from two_sessions import HEALTHY, document, judged, numbers, pair, results, spread
 
 import factories
+from session_builder import SessionBuilder
 
 
 def test_what_is_missing_ends_with_11_and_what_is_new_does_not(command, before, tmp_path):
@@ -23,18 +24,20 @@ def test_worse_outweighs_missing_and_a_corrupt_document(command, before, tmp_pat
     after = results(tmp_path / "b", document([pair(0, 1, spread(30))]))
     assert judged(command, before, after)[0] == 10
     lost = factories.case("p2p_kernel", tags=["E8"])
-    factories.session(after, [factories.case("p2p_engine"), lost])
+    session = SessionBuilder(after).add(factories.case("p2p_engine"))
+    session.add(lost, document(HEALTHY)).write()
     path = factories.case_folder(after, "p2p_kernel") / "result.json"
-    factories.write(path).write_text("{")
+    path.write_text("{")
     ended = command("compare", before, after, code=10)
     assert f"B: {path}: " in ended.stderr
 
 
 def test_a_corrupt_document_is_named_and_ends_with_4(command, before, tmp_path):
-    after = results(tmp_path / "b", document(HEALTHY))
-    factories.session(after, [factories.case("p2p_engine"), factories.case("p2p_kernel")])
+    after = tmp_path / "b"
+    session = SessionBuilder(after).add(factories.case("p2p_engine"), document(HEALTHY))
+    session.add(factories.case("p2p_kernel"), document(HEALTHY)).write()
     path = factories.case_folder(after, "p2p_kernel") / "result.json"
-    factories.write(path).write_text("{")
+    path.write_text("{")
     for sides, letter in (((before, after), "B"), ((after, before), "A")):
         ended = command("compare", *sides, code=4)
         assert f"{letter}: {path}: " in ended.stderr
@@ -50,10 +53,8 @@ def test_an_incomplete_document_is_named_and_ends_with_4(command, before, tmp_pa
 
 
 def test_a_skipped_check_is_missing_and_not_worse(command, before, tmp_path):
-    skipped = results(tmp_path / "b", None, result="skip")
-    factories.write(factories.case_folder(skipped, "other") / "result.json", document(HEALTHY))
-    both = [factories.case("p2p_engine", result="skip"), factories.case("other")]
-    factories.session(skipped, both)
+    session = SessionBuilder(tmp_path / "b").add(factories.case("p2p_engine", result="skip"))
+    skipped = session.add(factories.case("other"), document(HEALTHY)).write()
     code, only = judged(command, before, skipped)
     assert only["checks_missing_in_b"] == ["p2p_engine"] and only["outcomes"] == []
     assert code == 3, "nothing is left to judge"
@@ -105,7 +106,7 @@ def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(command
 def test_a_partition_that_b_lacks_is_missing(command, before, tmp_path):
     more = results(tmp_path / "b", document(HEALTHY))
     cases = [factories.case("p2p_engine"), factories.case("build", partition="gpu", tags=[])]
-    factories.session(more, cases)
+    SessionBuilder(more).bare(cases).write()
     ended = command("compare", more, before, code=11)
     assert "Checks missing in B: build" in ended.stdout
     command("compare", before, more)

@@ -3,6 +3,7 @@
 from two_sessions import judged, pair, results, spread
 
 import factories
+from session_builder import SessionBuilder
 
 
 def on_h200(path, state, slow=1.0):
@@ -60,12 +61,11 @@ def test_what_changes_by_itself_is_no_difference(command, tmp_path):
 def test_the_same_cause_in_several_checks_is_told_once(command, tmp_path):
     used = factories.state(devices(processes=[factories.process()]))
     for side in ("a", "b"):
-        names = ("p2p_engine", "p2p_kernel")
-        for name in names:
+        session = SessionBuilder(tmp_path / side)
+        for name in ("p2p_engine", "p2p_kernel"):
             document = factories.on_h200(series=[pair(0, 1, spread(350))], state=used)
-            folder = factories.case_folder(tmp_path / side, name)
-            factories.write(folder / "result.json", document)
-        factories.session(tmp_path / side, [factories.case(name) for name in names])
+            session.add(factories.case(name), document)
+        session.write()
     _, only = judged(command, tmp_path / "a", tmp_path / "b")
     both = "devices 0 (0000:41:00.0) and 1 (0000:42:00.0) before and after the measurement"
     said = [f"Process 4711 (copy_loop of user ada) used {both}."]

@@ -4,23 +4,23 @@ import pytest
 from two_sessions import HEALTHY, document, flat
 
 import factories
+from session_builder import SessionBuilder
 
 START = factories.SESSION_START
 
 
 def folder_of(path, *cases):
     """Write a results folder with a document of each case, a partition and an environment."""
-    entries = []
+    session = SessionBuilder(path)
     for number, (where, environ) in enumerate(cases):
         system, _, partition = where.partition(":")
         own = f"stream_local-{number}"
-        entries.append(
-            factories.case(system=system, partition=partition, environ=environ, unique_name=own,
-                           display_name="stream_local")
+        case = factories.case(
+            system=system, partition=partition, environ=environ, unique_name=own,
+            display_name="stream_local",
         )  # fmt: skip
-        factories.write(factories.case_folder(path, own) / "result.json", document(HEALTHY))
-    factories.session(path, entries)
-    return path
+        session.add(case, document(HEALTHY))
+    return session.write()
 
 
 @pytest.fixture
@@ -63,8 +63,8 @@ def test_a_session_by_id_report_and_folder(command, one_session):
 
 
 def test_the_folder_of_another_place_is_its_latest_session(command, tmp_path):
-    factories.session(tmp_path, [factories.case()], number=4, start=START)
-    factories.session(tmp_path, [factories.case()], number=5, start=START + 100)
+    SessionBuilder(tmp_path, 4, start=START).add(factories.case()).write()
+    SessionBuilder(tmp_path, 5, start=START + 100).add(factories.case()).write()
     content, _ = told(command, tmp_path, tmp_path / "reports" / "run-4.json")
     assert "session run-5" in content["a"]["title"]
     assert "session run-4" in content["b"]["title"]
@@ -132,7 +132,7 @@ def test_what_is_not_there(command, two_partitions, tmp_path, results_folder):
     assert f"There is no report {missing}" in of_a(missing)
     (tmp_path / "empty").mkdir()
     assert "There is no result document under" in of_a(tmp_path / "empty")
-    factories.session(tmp_path / "nothing", [])
+    SessionBuilder(tmp_path / "nothing").write()
     assert f"run-0 of {tmp_path / 'nothing'} ran no check" in of_a(tmp_path / "nothing")
     path = factories.write(tmp_path / "d" / "result.json")
     for name in ("", "@local:host"):

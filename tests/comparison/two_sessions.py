@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import factories
+from session_builder import SessionBuilder
 
 #: Nine samples, relative to their median; the interval of 97.5 % has all.
 SCATTER = (0.995, 1.005, 1.0, 0.998, 1.002, 0.999, 1.001, 0.997, 1.003)
@@ -66,12 +67,7 @@ def simulated(series: Sequence[dict[str, Any]], **changes: Any) -> dict[str, Any
 def results(folder: Path, content: dict[str, Any] | None, **case: Any) -> Path:
     """Write a results folder of one session of one check; without content it left no document."""
     entry = factories.case("p2p_engine") | {"tags": ["E7"]} | case
-    factories.session(folder, [entry])
-    if content is not None:
-        kind = "output" if entry["result"] == "pass" else "stage"
-        where = factories.case_folder(folder, entry["unique_name"], kind)
-        factories.write(where / "result.json", content)
-    return folder
+    return SessionBuilder(folder).add(entry, content).write()
 
 
 #: The series of a good run.

@@ -14,6 +14,7 @@ from fabricheck.results import reading, soaks
 from fabricheck.results.soaks import Soak
 from fabricheck.run import soak as running
 from full_disk import files_of_at_most
+from session_builder import SessionBuilder
 
 LOADED = {
     "soak": {
@@ -32,11 +33,9 @@ def measured(results_folder):
     """Leave the session of a round in a results folder of its own; return what it measured."""
 
     def of(session_start=factories.SESSION_START, name="soak-0001", **changes):
-        folder = factories.case_folder(results_folder, "soak_all")
-        factories.write(folder / "result.json", factories.document(**LOADED | changes))
         case = factories.case("soak_all", tags=["soak"])
-        stamp = factories.stamp(1)
-        factories.session(results_folder, [case], start=session_start, stamp=stamp)
+        session = SessionBuilder(results_folder, start=session_start, stamp=factories.stamp(1))
+        session.add(case, factories.document(**LOADED | changes)).write()
         factories.mark(results_folder, 1, session_start, name=name)
         return soaks.measured(reading.read([name]), Soak("soak", PLAN), "load", name)
 

@@ -16,6 +16,7 @@ from fabricheck.core.text import moment
 from fabricheck.results import export
 from fabricheck.results.columns import columns
 from full_disk import files_of_at_most
+from session_builder import SessionBuilder
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = columns()
@@ -102,7 +103,7 @@ def test_parquet_tells_what_its_columns_are(files):
 def test_no_text_is_a_formula_for_a_spreadsheet(command, results_folder, tmp_path, name):
     reason = f"{name}\nof two lines, with a comma"
     failed = factories.case("x", display_name=name, result="fail", fail_reason=reason)
-    factories.session(results_folder, [failed])
+    SessionBuilder(results_folder).add(failed).write()
     written = tmp_path / "x.parquet"
     command("results", "export", "--output", written)
     cell = "'" + name.strip()

@@ -9,7 +9,7 @@ import factories
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
-from session_builder import SessionBuilder, without_limits
+from session_builder import SessionBuilder, failed, without_limits
 
 
 def judged(value, reference, result="pass"):
@@ -91,16 +91,14 @@ def test_a_series_has_its_ends_its_class_and_its_spread(recorded):
 
 
 def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, results_folder):
-    cases = [
-        factories.case("missed", result="fail", fail_reason="too\nslow", fail_phase="performance",
-                       perfvalues={"local:host:copy_worst": judged(1.5, 2.0, result="fail")}),
-        factories.case("broken", result="fail", fail_reason="no program", fail_phase="run"),
-        factories.case("left_out", result="skip", fail_reason="needs two devices"),
-        factories.case("damaged"),
-    ]  # fmt: skip
-    factories.session(results_folder, cases)
-    for name, kind in (("missed", "stage"), ("damaged", "output")):
-        factories.write(factories.case_folder(results_folder, name, kind) / "result.json")
+    slow = {"local:host:copy_worst": judged(1.5, 2.0, result="fail")}
+    missed = failed("performance", "too\nslow", perfvalues=slow)
+    session = SessionBuilder(results_folder)
+    session.add(factories.case("missed", **missed), factories.document())
+    session.add(factories.case("broken", **failed("run", "no program")))
+    session.add(factories.case("left_out", result="skip", fail_reason="needs two devices"))
+    session.add(factories.case("damaged"), factories.document())
+    session.write()
     damaged = factories.case_folder(results_folder, "damaged") / "result.json"
     damaged.write_text(damaged.read_text()[:-40])
     found, said = rows(command, code=4)
@@ -124,8 +122,9 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, result
 
 def test_a_metric_that_is_not_finite_has_no_value(command, results_folder):
     recorded = without_limits({"copy_worst": float("inf"), "add_worst": 2.0})
-    factories.session(results_folder, [factories.case(perfvalues=recorded)])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    SessionBuilder(results_folder).add(
+        factories.case(perfvalues=recorded), factories.document()
+    ).write()
     found, _ = rows(command)
     assert [row.get("value") for row in of("metric", found)] == [None, "2.0"]
 
@@ -133,11 +132,10 @@ def test_a_metric_that_is_not_finite_has_no_value(command, results_folder):
 def test_all_sessions_of_a_folder_are_there_once_first_one_first(command, results_folder):
     for number in range(3):
         start = factories.SESSION_START + 3600 * number
-        factories.session(results_folder, [factories.case(f"c{number}")], number, start)
         started = f"2026-01-02T0{3 + number}:04:05Z"
         content = factories.document(started=started, finished=started)
-        folder = factories.case_folder(results_folder, f"c{number}")
-        factories.write(folder / "result.json", content)
+        session = SessionBuilder(results_folder, number, start=start)
+        session.add(factories.case(f"c{number}"), content).write()
     assert [row["session_id"] for row in of("check", rows(command)[0])] == ["run-2"]
     found, said = rows(command, "--all")
     assert [row["session_id"] for row in of("check", found)] == ["run-0", "run-1", "run-2"]
@@ -147,8 +145,7 @@ def test_all_sessions_of_a_folder_are_there_once_first_one_first(command, result
 
 
 def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(command, results_folder):
-    factories.session(results_folder, [factories.case()])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    SessionBuilder(results_folder).add(factories.case(), factories.document()).write()
     (results_folder / "reports" / "run-9.json").write_text('{"session_info": ')
     found, said = rows(command, "--all", code=4)
     assert len(of("check", found)) == 1
@@ -156,7 +153,7 @@ def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(comman
 
 
 def test_a_folder_without_a_session_costs_the_others_no_row(command, results_folder, tmp_path):
-    factories.session(results_folder, [factories.case()])
+    SessionBuilder(results_folder).add(factories.case()).write()
     early = tmp_path / "early"
     early.mkdir()
     found, said = rows(command, early, results_folder, code=4)
@@ -166,8 +163,7 @@ def test_a_folder_without_a_session_costs_the_others_no_row(command, results_fol
 
 
 def test_what_a_killed_session_left_is_there_with_an_unknown_result(command, results_folder):
-    factories.session(results_folder, [factories.case()])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    SessionBuilder(results_folder).add(factories.case(), factories.document()).write()
     folder = results_folder / "stage" / "20260102T030400-7" / "local" / "host" / "host" / "killed"
     factories.write(folder / "result.json.partial", factories.killed_document())
     found, said = rows(command, "--all")
@@ -189,13 +185,11 @@ def test_documents_outside_of_a_session_have_their_folder_as_check(command, tmp_
 
 def test_repetitions_have_one_name_and_a_number(command, results_folder):
     names = [f"stream_local %repeat_no={number}" for number in (0, 1)]
-    cases = [
-        factories.case(f"stream_local_{number}", display_name=name)
-        for number, name in enumerate(names)
-    ]
-    factories.session(results_folder, cases)
-    for case in cases:
-        factories.write(factories.case_folder(results_folder, case["unique_name"]) / "result.json")
+    session = SessionBuilder(results_folder)
+    for number, name in enumerate(names):
+        case = factories.case(f"stream_local_{number}", display_name=name)
+        session.add(case, factories.document())
+    session.write()
     checks = of("check", rows(command)[0])
     assert [(row["check"], row["repetition"]) for row in checks] == [
         ("stream_local", "0"),
@@ -251,10 +245,9 @@ def test_a_killed_session_of_every_node_has_a_row_for_each(command, results_fold
 def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(command, results_folder):
     job = results_folder / "every-node" / "71"
     for number, node in enumerate(("node1", "node2")):
-        factories.session(job / node, [factories.case()], number)
         host = factories.document()["host"] | {"scheduler_node": node}
         content = factories.document(host=host)
-        factories.write(factories.case_folder(job / node, "stream_local") / "result.json", content)
+        SessionBuilder(job / node, number).add(factories.case(), content).write()
     hung = {"results": "node3", "how_ended": "It did not answer in 600 s"}
     requested(job, None, node1={"results": "node1"}, node2={"results": "node2"}, node3=hung)
     found, _ = rows(command, job)
@@ -265,7 +258,7 @@ def test_a_job_over_many_nodes_has_the_sessions_of_each_and_its_lost_ones(comman
     # It began last, and is there once among all.
     for arguments in ((), ("71",), ("--all",), (results_folder,)):
         assert rows(command, *arguments)[0] == found
-    factories.session(results_folder, [factories.case("later")], 7)
+    SessionBuilder(results_folder, 7).add(factories.case("later")).write()
     assert [row["check"] for row in rows(command)[0]] == ["later"]
     assert len(rows(command, "--all")[0]) == len(found) + 1
 
@@ -303,13 +296,8 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(
     after["devices"][1]["processes"] = [factories.process()]
     busy = {"pid": 12, "user": None, "command": "bash", "cores": 1.5}
     after["host"]["others"] |= {"busy_cores": 1.6, "processes": [busy]}
-    case = factories.case("a")
-    folder = factories.case_folder(results_folder, "a")
-    factories.write(
-        folder / "result.json",
-        factories.document(state=factories.state() | {"before": before, "after": after}),
-    )
-    factories.session(results_folder, [case])
+    document = factories.document(state=factories.state() | {"before": before, "after": after})
+    SessionBuilder(results_folder).add(factories.case("a"), document).write()
     found, said = rows(command, results_folder)
     states = of("state", found)
     assert [(one["moment"], one.get("device")) for one in states] == [
@@ -332,9 +320,6 @@ def test_a_row_stands_for_the_host_and_each_device_before_and_after_a_program(
 
 
 def test_a_run_without_its_end_has_the_state_before_alone(command, results_folder):
-    case = factories.case("a")
-    state = factories.state() | {"after": None}
-    folder = factories.case_folder(results_folder, "a")
-    factories.write(folder / "result.json", factories.document(state=state))
-    factories.session(results_folder, [case])
+    document = factories.document(state=factories.state() | {"after": None})
+    SessionBuilder(results_folder).add(factories.case("a"), document).write()
     assert [one["moment"] for one in of("state", rows(command, results_folder)[0])] == ["before"]

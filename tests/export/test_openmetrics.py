@@ -74,13 +74,11 @@ def test_labels_say_nothing_that_another_run_would_not(command, results_folder, 
     for number, value in enumerate((30.0, 30.0)):
         recorded = without_limits({"copy_worst": value})
         start = factories.SESSION_START + 3600 * number
-        factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
         at = f"2026-01-02T0{3 + number}:04:05Z"
         host = factories.document()["host"] | {"hostname": f"node{number}"}
         content = factories.document(started=at, finished=at, host=host)
-        factories.write(
-            factories.case_folder(results_folder, "stream_local") / "result.json", content
-        )
+        session = SessionBuilder(results_folder, number, start=start)
+        session.add(factories.case(perfvalues=recorded), content).write()
         texts.append(written(command, tmp_path / "m.txt", f"run-{number}"))
     assert texts[0] == texts[1]
     assert "node1" not in texts[0] and "30.000" in texts[0]
@@ -90,7 +88,8 @@ def test_several_values_of_one_metric_are_their_median(command, results_folder, 
     for number, value in enumerate((10.0, 30.0, 11.0)):
         recorded = without_limits({"copy_worst": value})
         start = factories.SESSION_START + 3600 * number
-        factories.session(results_folder, [factories.case(perfvalues=recorded)], number, start)
+        session = SessionBuilder(results_folder, number, start=start)
+        session.add(factories.case(perfvalues=recorded)).write()
     text = written(command, tmp_path / "m.txt", "--all")
     assert of(text, "fabricheck_metric", "metric") == {("copy_worst",): 11.0}
 
@@ -126,7 +125,7 @@ def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(
 def test_odd_names_are_escaped_and_gitlab_reads_the_line(command, results_folder, tmp_path, name):
     recorded = without_limits({"copy_worst": 12.5})
     case = factories.case("odd", display_name=name, perfvalues=recorded)
-    factories.session(results_folder, [case])
+    SessionBuilder(results_folder).add(case).write()
     text = written(command, tmp_path / "m.txt", code=0)
     parse(text)
     [line] = [one for one in text.splitlines() if one.startswith("fabricheck_metric{")]
@@ -136,7 +135,9 @@ def test_odd_names_are_escaped_and_gitlab_reads_the_line(command, results_folder
 
 
 def test_a_table_can_be_written_with_it(command, results_folder, tmp_path):
-    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    SessionBuilder(results_folder).add(
+        factories.case(result="fail", fail_reason="no program")
+    ).write()
     result = command(
         "results", "export", "--output", tmp_path / "t.csv", "--openmetrics", tmp_path / "m.txt"
     )

@@ -26,6 +26,7 @@ from fabricheck.run.site_check import Machine as NodeSeen
 from fabricheck.site.partitions import Target
 from fabricheck.tools.runner import start
 from full_disk import files_of_at_most
+from session_builder import SessionBuilder
 
 MEMCPY = """
 echo ":3:rocdevice.cpp :2265: 1 us: [pid:1 tid:0x1] get_mempolicy() succeed with mode 2" >&2
@@ -61,8 +62,7 @@ class Machine:
         document = factories.document(environment=environment, arguments=[f"{self.home}/memcpy"])
         factories.write(folder / "was" / "result.json", document)
         results = folder / "was" / "results"
-        factories.session(results, [factories.case()])
-        factories.write(factories.case_folder(results, "stream_local") / "result.json")
+        SessionBuilder(results).add(factories.case(), factories.document()).write()
         self.tool("reframe", 'cp -r "$PREPARED"/results/. "$FABRICHECK_RESULTS"')
         self.tool("fabricheck", 'echo "fabricheck $1 $FABRICHECK_RESULTS"')
         self.tool("inventory", 'echo "{} says it"')

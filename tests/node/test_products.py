@@ -11,11 +11,11 @@ import factories
 import inventories
 from fabricheck.core.errors import InvalidFile, InvalidInputError
 from fabricheck.judge.comparison import circumstances
-from fabricheck.judge.verdict import judging
 from fabricheck.node import available, load, products
-from fabricheck.results import other_devices, reading
+from fabricheck.results import other_devices
 from fabricheck.site import clusters, this_machine
 from fabricheck.tools.topology import drafting, inventory
+from session_builder import SessionBuilder
 
 #: Products by a recorded or composed description, and the id of each that PCI has.
 PRODUCTS = {
@@ -119,10 +119,8 @@ def test_a_verdict_says_which_limits_an_unknown_device_lacks(command, results_fo
     document = factories.on_h200(8, environment={this_machine.NODE: "h200"})
     for device in document["devices"]:
         device |= {"name": "", "pci_id": "10de:2335" if known else "10de:ffff"}
-    factories.session(results_folder, [factories.case(system="local", partition="gpu")])
-    folder = factories.case_folder(results_folder, "stream_local")
-    factories.write(folder / "result.json", document)
-    (verdict,) = judging.judge(reading.read([str(results_folder)]))
+    case = factories.case(system="local", partition="gpu")
+    verdict = SessionBuilder(results_folder).add(case, document).verdict()
     sentence = (
         "The device (without a name, PCI id 10de:ffff) is in no row of config/devices.yaml, so "
         "limits are missing: those of the same product."

@@ -12,6 +12,7 @@ from observations import document, simulated
 import factories
 from fabricheck.papers import claims_command
 from fabricheck.papers.claims import CLAIMS
+from session_builder import SessionBuilder
 
 H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -144,7 +145,9 @@ def test_unreadable_documents_alone_judge_nothing(command, tmp_path):
 
 
 def test_a_partition_without_a_result_is_not_called_measured(command, results_folder, monkeypatch):
-    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    SessionBuilder(results_folder).add(
+        factories.case(result="fail", fail_reason="no program")
+    ).write()
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results_folder))
     text = " ".join(command("papers", "claims", code=3).stdout.split())
     assert "local:host, no results" in text and "No results: 0 reproduced" in text

@@ -19,6 +19,7 @@ from fabricheck.references.entries import plain
 from fabricheck.references.published import OWN_FOLDER, PREFIX_VARIABLE, of_folder
 from fabricheck.references.stated import References
 from fabricheck.site import partitions, this_machine
+from session_builder import SessionBuilder
 from site_dry_runs import H200_TOOLS
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -75,10 +76,10 @@ def test_without_a_system_the_limits_are_those_of_the_latest_session(
     checks += [told("stream_local", STREAM)]
     ended = command("limits", "show", code=2)
     assert "Say whose limits with --system" in ended.stderr
-    factories.session(tmp_path / "results", [factories.case(system="lumi", partition="gpu")])
+    SessionBuilder(tmp_path / "results").add(factories.case(system="lumi", partition="gpu")).write()
     assert "stream_local on lumi:gpu" in command("limits", "show").stdout
     two = [factories.case(), factories.case(partition="sim-mi250x")]
-    factories.session(tmp_path / "results", two, 1, start=factories.SESSION_START + 60)
+    SessionBuilder(tmp_path / "results", 1, start=factories.SESSION_START + 60).bare(two).write()
     ended = command("limits", "show", code=2)
     assert "run-1 ran on local:host, local:sim-mi250x" in ended.stderr
 

@@ -25,6 +25,7 @@ from fabricheck.results.observed import Observed
 from fabricheck.results.reading import of_session
 from fabricheck.results.run_report import MetricResult
 from fabricheck.results.session import Case, read_report
+from session_builder import SessionBuilder
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -239,7 +240,7 @@ def test_a_reference_without_a_limit_bounds_nothing(results_folder):
         "local:host:judged": [9.0, 10.0, -0.05, None, "GB/s", "fail"],
         "local:host:free": [9.0, 0, None, None, "GB/s", "pass"],
     }
-    report = factories.session(results_folder, [factories.case(perfvalues=values)])
+    report = SessionBuilder(results_folder).add(factories.case(perfvalues=values)).write_report()
     (case,) = read_report(report, results_folder).cases
     assert (case.metrics["judged"].least, case.metrics["judged"].most) == (9.5, None)
     assert (case.metrics["free"].least, case.metrics["free"].most) == (None, None)

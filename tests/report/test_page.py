@@ -85,7 +85,7 @@ def test_a_figure_is_in_the_page_and_beside_it_with_its_data(two_partitions):
 
 def test_text_of_others_is_shown_and_does_nothing(results_folder, one_figure):
     bad = factories.case(HTML, result="fail", fail_reason=f"{HTML}\x1b[31m\u202egnp", tags=["E1"])
-    factories.session(results_folder, [bad | {"unique_name": "bad"}])
+    SessionBuilder(results_folder).add(bad | {"unique_name": "bad"}).write()
     found, files = written()
     assert list(faults(found)) == []
     assert f"{HTML}\\x1b[31m\\u202egnp" in found.text("main")
@@ -93,7 +93,7 @@ def test_text_of_others_is_shown_and_does_nothing(results_folder, one_figure):
 
 
 def test_a_session_of_nothing_is_said_to_be_nothing(results_folder, one_figure):
-    factories.session(results_folder, [])
+    SessionBuilder(results_folder).write()
     found, _ = written()
     assert list(faults(found)) == []
     assert "The session has no result." in found.text() and "INCOMPLETE" in found.text("h1")
@@ -157,7 +157,7 @@ def test_of_each_check_that_failed_the_worst_is_at_a_glance(results_folder, one_
         )
         for number in range(7)
     ]  # fmt: skip
-    factories.session(results_folder, cases)
+    SessionBuilder(results_folder).bare(cases).write()
     found, _ = written()
     (table,) = [one for one in found.all("table") if "Beyond their limit:" in one["text"]]
     shown = re.findall(r"stream_(\d) copy_(worst|median)", table["text"])

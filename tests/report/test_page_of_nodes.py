@@ -168,7 +168,7 @@ def test_values_without_any_document_are_of_what_the_site_says(results_folder):
         )
         for node, value in {"node1": 10.0, "node2": 9.5, "node3": 10.0}.items()
     ]  # fmt: skip
-    factories.session(results_folder, cases)
+    SessionBuilder(results_folder).bare(cases).write()
     (found,) = contents.page_contents(reading.read()).nodes.spreads
     assert (found.clock, len(found.values)) == ("simulated", 3)
 

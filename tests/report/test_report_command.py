@@ -13,6 +13,7 @@ from fabricheck.papers.claims import CLAIMS
 from fabricheck.report import figures
 from full_disk import files_of_at_most
 from page_fixtures import drawer
+from session_builder import SessionBuilder
 
 pytestmark = pytest.mark.usefixtures("one_figure")
 
@@ -95,7 +96,7 @@ def test_what_a_killed_session_left_has_a_page(command, results_folder):
 def test_a_broken_run_report_leaves_the_documents(command, results_folder):
     folder = results_folder / "output" / "20260102T030405-7" / "local" / "host" / "host"
     factories.write(folder / "stream_local" / "result.json")
-    factories.session(results_folder, [factories.case()]).write_text("{")
+    SessionBuilder(results_folder).add(factories.case()).write_report().write_text("{")
     result = command("report", code=4)
     _, found = shown(result)
     assert result.exit_code == 4

@@ -12,6 +12,7 @@ from fabricheck.core.errors import InvalidInputError
 from fabricheck.results import document as documents
 from fabricheck.results import requested_nodes
 from fabricheck.results.run_report import parse_report
+from session_builder import SessionBuilder
 
 LINE = "scontrol update NodeName=node1 State=DRAIN Reason=forged"
 
@@ -170,7 +171,7 @@ def a_report(tmp_path):
         "p2p", result="fail", display_name="p2p %.nid=node1", **texts,
         perfvalues={"local:host:worst": [1.0, 2.0, -0.1, None, "GB/s", "fail"]},
     )  # fmt: skip
-    report = factories.session(tmp_path, [factories.case(), failed])
+    report = SessionBuilder(tmp_path).add(factories.case()).add(failed).write_report()
     content = json.loads(report.read_text())
     content["session_info"] |= {
         "cmdline": "reframe -r -t smoke",
@@ -261,10 +262,8 @@ def test_no_text_of_a_session_controls_a_terminal_or_forges_a_line(command, tmp_
 @pytest.mark.slow
 def test_no_text_of_a_session_controls_a_page(command, tmp_path, monkeypatch):
     results = tmp_path / "results"
-    factories.session(results, [factories.case(fail_reason=EVIL)])
-    folder = factories.case_folder(results, "stream_local")
     whole, _ = planted_where_accepted(measured(), documents.parse)
-    factories.write(folder / "result.json", whole)
+    SessionBuilder(results).add(factories.case(fail_reason=EVIL), whole).write()
     monkeypatch.setenv("FABRICHECK_RESULTS", str(results))
     result = command("report", "--output", tmp_path / "page", code=4)
     assert "Report:" in result.stdout, result.output

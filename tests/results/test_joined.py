@@ -12,6 +12,7 @@ from fabricheck.report import contents
 from fabricheck.results import joined, reading
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.session_checks import checks_of
+from session_builder import SessionBuilder
 
 START = factories.SESSION_START
 
@@ -19,10 +20,9 @@ START = factories.SESSION_START
 def results_of(tmp_path, name, number=0, start=START, result="pass"):
     """Return the results folder of a job that ran one check."""
     results = tmp_path / "jobs" / name
-    kind = "output" if result == "pass" else "stage"
-    factories.session(results, [factories.case(name, result=result)], number, start)
-    factories.write(factories.case_folder(results, name, kind) / "result.json")
-    return results
+    command = f"reframe -n {name} -r"
+    session = SessionBuilder(results, number, command=command, start=start)
+    return session.add(factories.case(name, result=result), factories.document()).write()
 
 
 @pytest.fixture
@@ -70,8 +70,8 @@ def test_a_killed_session_is_not_replaced_by_an_earlier_one(parts, tmp_path):
 def test_attempts_stay_attempts(tmp_path):
     one, two = tmp_path / "one", tmp_path / "two"
     failed = factories.case(result="fail")
-    factories.session(one, [factories.case()], earlier_runs=[[failed]])
-    factories.session(two, [factories.case("stream_scan")], number=1)
+    SessionBuilder(one).add(failed).rerun().add(factories.case()).write()
+    SessionBuilder(two, 1).add(factories.case("stream_scan")).write()
     joined.join([one, two], tmp_path / "all")
     cases = ResultsFolder(tmp_path / "all").latest().cases
     assert {case.name: case.failed_attempts for case in cases} == {
@@ -117,7 +117,7 @@ def test_a_deviation_of_any_part_is_one_of_the_whole(tmp_path):
     folders = []
     for number, deviations in enumerate(({}, {"without-mpi": ["FABRICHECK_MPI=OFF"]})):
         folder = tmp_path / str(number)
-        factories.session(folder, [factories.case(f"check_{number}")], number)
+        SessionBuilder(folder, number).add(factories.case(f"check_{number}")).write()
         checks = {"check_0": "smoke", "check_1": "smoke"}
         factories.recorded_checks(folder / "output", "local:host", deviations, **checks)
         folders.append(folder)
@@ -129,7 +129,11 @@ def test_a_deviation_of_any_part_is_one_of_the_whole(tmp_path):
 def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):
     results = tmp_path / "results"
     for number, stamp in enumerate(("20260101T000000-7", "20260101T000100-8")):
-        made = factories.session(results, [factories.case()], number, START + 60 * number)
+        made = (
+            SessionBuilder(results, number, start=START + 60 * number)
+            .add(factories.case())
+            .write_report()
+        )
         report = json.loads(made.read_text())
         for part in ("output", "stage"):
             report["session_info"][f"prefix_{part}"] = f"{results}/{part}/{stamp}"

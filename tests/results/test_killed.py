@@ -8,6 +8,7 @@ from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now
+from session_builder import SessionBuilder
 
 FIRST, SECOND = "20260102T030405-17", "20260103T030405-18"
 
@@ -104,7 +105,7 @@ def test_documents_in_no_folder_of_a_session_are_named_by_their_path(results_fol
 
 
 def test_a_session_with_a_report_is_not_among_them(two_killed):
-    factories.session(two_killed, [factories.case()])
+    SessionBuilder(two_killed).add(factories.case()).write()
     left(two_killed, "output/local/host/host/stream_local")
     folder = ResultsFolder(two_killed)
     assert [one.id for one in folder.unreported()[0]] == [SECOND, FIRST]

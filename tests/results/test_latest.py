@@ -11,6 +11,7 @@ import factories
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, write
+from session_builder import SessionBuilder
 
 START = factories.SESSION_START
 
@@ -19,11 +20,11 @@ START = factories.SESSION_START
 def folder(tmp_path):
     """A results folder with a session, and after it a job over two nodes of which one is lost."""
     results = tmp_path / "results"
-    factories.session(results, [factories.case()], 0, START)
-    factories.write(factories.case_folder(results, "stream_local") / "result.json")
+    SessionBuilder(results, start=START).add(factories.case(), factories.document()).write()
     job = results / "every-node/42"
-    factories.session(job / "node1", [factories.case()], 0, START + 3600)
-    factories.write(factories.case_folder(job / "node1", "stream_local") / "result.json")
+    SessionBuilder(job / "node1", 0, start=START + 3600).add(
+        factories.case(), factories.document()
+    ).write()
     requested = {"node1": RequestedNode(results="node1"), "node2": RequestedNode()}
     began = datetime.fromtimestamp(START + 3000, UTC)
     write(job / "nodes.json", RequestedNodes(partition=None, started=began, nodes=requested))
@@ -33,7 +34,7 @@ def folder(tmp_path):
 def test_what_began_last_may_be_a_job(folder):
     found = read([str(folder)])
     assert (found.name, found.job.folder) == ("42", folder / "every-node/42")
-    factories.session(folder, [factories.case()], 1, START + 7200)
+    SessionBuilder(folder, 1, start=START + 7200).add(factories.case()).write()
     assert read([str(folder)]).session.id == "run-1"
 
 

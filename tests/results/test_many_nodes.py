@@ -44,8 +44,8 @@ def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
     """A job per check on one node: a skipped check, or one without a job, is no other node's."""
     on = {"scheduler": "squeue"}
     lost = factories.case("p2p", result="fail", job_nodelist=[], **on)
-    factories.session(results_folder, [factories.case(job_nodelist=["node1"], **on), lost])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    good = factories.case(job_nodelist=["node1"], **on)
+    SessionBuilder(results_folder).add(good, factories.document()).add(lost).write()
     folder = ResultsFolder(results_folder)
     (found,) = of_session(folder, folder.latest()).observed
     assert (found.on, found.apart, len(found.cases)) == ("node1", "", 2)
@@ -185,15 +185,15 @@ def test_the_last_jobs_are_listed_first(command, results_folder):
 
 def wherever(results, places):
     """Write a session of a job a check, each where the scheduler had a node, or had none."""
-    cases = []
+    session = SessionBuilder(results)
     for check, node in places.items():
-        on = {"scheduler": "squeue", "job_nodelist": [node] if node else []}
-        cases.append(factories.case(check, result="pass" if node else "fail", **on))
-        if node is not None:
-            document = document_of(node)
-            factories.write(factories.case_folder(results, check) / "result.json", document)
-    factories.session(results, cases)
-    return results
+        if node is None:
+            lost = factories.case(check, result="fail", scheduler="squeue", job_nodelist=[])
+            session.add(lost)
+        else:
+            case = factories.case(check, scheduler="squeue", job_nodelist=[node])
+            session.add(case, document_of(node))
+    return session.write()
 
 
 def test_a_check_without_a_node_is_of_no_node_that_is_chosen(command, results_folder):

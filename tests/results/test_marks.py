@@ -15,6 +15,7 @@ from fabricheck.results import marking
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import read
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, write
+from session_builder import SessionBuilder
 
 START = factories.SESSION_START
 
@@ -23,9 +24,10 @@ def measured(results, number, start=START, **changes):
     """Write a session with its mark, its document and one check."""
     name = f"stream_local_{number}"
     case = factories.case() | {"unique_name": name}
-    factories.session(results, [case], number, start, stamp=factories.stamp(number))
+    session = SessionBuilder(results, number, start=start, stamp=factories.stamp(number))
+    session.add(case, factories.document()).write()
     factories.mark(results, number, start, **changes)
-    return factories.write(factories.case_folder(results, name) / "result.json")
+    return factories.case_folder(results, name) / "result.json"
 
 
 @pytest.fixture
@@ -98,7 +100,7 @@ def test_the_number_of_the_mark_decides_and_not_the_clock(command, results_folde
 
 def test_sessions_without_a_mark_are_ordered_by_their_start(results_folder):
     for number, start in enumerate((START, START + 7200, START + 3600)):
-        factories.session(results_folder, [factories.case()], number, start)
+        SessionBuilder(results_folder, number, start=start).add(factories.case()).write()
     assert read([]).session.id == "run-1"
     factories.mark(results_folder, 1, START + 9000)
     assert read([]).session is None

@@ -7,9 +7,8 @@ from fabricheck.results.folder import ResultsFolder, documents_of
 from session_builder import SessionBuilder, document_of, good_case
 
 
-def cases_of(results, *cases, **more):
-    factories.session(results, cases, **more)
-    return ResultsFolder(results).latest().cases
+def cases_of(session):
+    return ResultsFolder(session.write()).latest().cases
 
 
 def test_a_distributed_case_has_its_name_and_its_node(results_folder):
@@ -39,18 +38,22 @@ def test_a_distributed_case_has_its_name_and_its_node(results_folder):
     ],
 )
 def test_without_distribution_the_node_is_that_of_the_job(results_folder, changes, node):
-    [case] = cases_of(results_folder, factories.case(**changes))
+    [case] = cases_of(SessionBuilder(results_folder).add(factories.case(**changes)))
     assert (case.name, case.node) == ("stream_local", node)
 
 
 def test_on_the_local_scheduler_a_distributed_case_has_no_node(results_folder):
-    [case] = cases_of(results_folder, good_case(node="localhost", scheduler="local"))
+    [case] = cases_of(
+        SessionBuilder(results_folder).add(good_case(node="localhost", scheduler="local"))
+    )
     assert (case.name, case.node) == ("stream_local", None)
 
 
 def test_the_number_of_a_repetition_stays_in_the_name(results_folder):
     shown = "stream_local %.repeat_no=1 %.part=cluster:gpu %.nid=node3"
-    [case] = cases_of(results_folder, good_case(node="node3", display_name=shown))
+    [case] = cases_of(
+        SessionBuilder(results_folder).add(good_case(node="node3", display_name=shown))
+    )
     assert (case.name, case.node) == ("stream_local %.repeat_no=1", "node3")
 
 
@@ -60,7 +63,8 @@ def test_a_retry_on_another_node_does_not_excuse_the_first(results_folder):
     first = factories.case(result="fail", job_nodelist=["node3"], **on)
     second = factories.case(result="fail", job_nodelist=[], **on)
     last = factories.case(job_nodelist=["node4"], **on)
-    cases = cases_of(results_folder, last, earlier_runs=[[first], [second]])
+    session = SessionBuilder(results_folder).add(first).rerun().add(second).rerun().add(last)
+    cases = cases_of(session)
     assert [(case.node, case.outcome) for case in cases] == [
         ("node3", "fail"),
         ("node4", "pass at attempt 2"),

@@ -12,6 +12,7 @@ from fabricheck.results.folder import ResultsFolder, find_documents
 from fabricheck.results.observed import node_of, observe
 from fabricheck.results.reading import of_session
 from fabricheck.results.rows import curve, largest, select
+from session_builder import SessionBuilder
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 
@@ -41,11 +42,9 @@ def test_a_recorded_session_is_one_partition_with_its_part_of_the_node():
 
 
 def test_the_partitions_of_a_session_are_told_apart(results_folder):
-    cases = [factories.case(), factories.case("other", partition="sim-mi250x")]
-    factories.session(results_folder, cases)
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
-    simulated = factories.simulated_document()
-    factories.write(factories.case_folder(results_folder, "other") / "result.json", simulated)
+    session = SessionBuilder(results_folder).add(factories.case(), factories.document())
+    other = factories.case("other", partition="sim-mi250x")
+    session.add(other, factories.simulated_document()).write()
     folder = ResultsFolder(results_folder)
     host, sim = of_session(folder, folder.latest()).observed
     assert host.apart == sim.apart == ""
@@ -55,7 +54,9 @@ def test_the_partitions_of_a_session_are_told_apart(results_folder):
 
 
 def test_a_case_without_a_document_stays_a_case(results_folder):
-    factories.session(results_folder, [factories.case(result="fail", fail_reason="no program")])
+    SessionBuilder(results_folder).add(
+        factories.case(result="fail", fail_reason="no program")
+    ).write()
     folder = ResultsFolder(results_folder)
     (found,) = of_session(folder, folder.latest()).observed
     assert (len(found.cases), found.documents, found.points) == (1, (), ())
@@ -152,11 +153,10 @@ def test_documents_outside_of_a_session_stand_together_only_where_they_are_alike
 
 
 def test_a_partition_with_both_measured_and_simulated_documents_is_two(results_folder):
-    names = ("measured", "twin", "lost")
-    factories.session(results_folder, [factories.case(name) for name in names])
-    factories.write(factories.case_folder(results_folder, "measured") / "result.json")
-    twin = factories.simulated_document()
-    factories.write(factories.case_folder(results_folder, "twin") / "result.json", twin)
+    session = SessionBuilder(results_folder)
+    session.add(factories.case("measured"), factories.document())
+    session.add(factories.case("twin"), factories.simulated_document())
+    session.add(factories.case("lost")).write()
     folder = ResultsFolder(results_folder)
     found = of_session(folder, folder.latest()).observed
     assert [(part.where, part.clock) for part in found] == [
@@ -189,8 +189,7 @@ def test_moved_results_bring_the_model_of_their_node(results_folder):
     """A draft of local:gpu is in the results folder; documents have its path when it was made."""
     environment = {"FABRICHECK_NODE": "/elsewhere/results/nodes/vm.yaml"}
     document = factories.document(environment=environment)
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json", document)
-    factories.session(results_folder, [factories.case(partition="gpu")])
+    SessionBuilder(results_folder).add(factories.case(partition="gpu"), document).write()
 
     def node():
         folder = ResultsFolder(results_folder)

@@ -10,6 +10,7 @@ from fabricheck.core.errors import InvalidFile
 from fabricheck.core.text import printable
 from fabricheck.results.entry import read_entry
 from fabricheck.results.folder import ResultsFolder, documents_of
+from session_builder import SessionBuilder
 
 
 def test_a_copy_is_read_where_it_lies(one_session, tmp_path):
@@ -29,7 +30,7 @@ def test_a_copy_is_read_where_it_lies(one_session, tmp_path):
 
 def test_results_elsewhere_than_the_reports_are_found(results_folder, tmp_path):
     place = tmp_path / "scratch" / "stream_local"
-    factories.session(results_folder, [factories.case(outputdir=str(place))])
+    SessionBuilder(results_folder).add(factories.case(outputdir=str(place))).write()
     factories.write(place / "result.json")
     folder = ResultsFolder(results_folder)
     assert [entry.path for entry in documents_of(folder.latest())] == [place / "result.json"]
@@ -100,7 +101,7 @@ def test_only_what_controls_is_escaped(text, shown):
 def test_texts_of_a_report_do_not_control_a_terminal(command, results_folder):
     odd = "<script>alert(1)</script>\x1b[2J"
     case = factories.case(result="fail", display_name=odd, fail_reason=f"{odd}\nmore")
-    report = factories.session(results_folder, [case])
+    report = SessionBuilder(results_folder).add(case).write_report()
     content = json.loads(report.read_text())
     content["session_info"]["version"] = odd
     report.write_text(json.dumps(content))
@@ -142,7 +143,7 @@ def test_names_of_files_do_not_control_a_terminal(command, tmp_path):
     ],
 )
 def test_what_a_report_has_in_another_form_is_named(results_folder, place, value):
-    report = factories.session(results_folder, [factories.case()])
+    report = SessionBuilder(results_folder).add(factories.case()).write_report()
     content = json.loads(report.read_text())
     content["session_info"][place] = value
     report.write_text(json.dumps(content))
@@ -164,14 +165,16 @@ def test_what_a_report_has_in_another_form_is_named(results_folder, place, value
     ],
 )
 def test_a_recorded_value_of_another_form(results_folder, recorded):
-    factories.session(results_folder, [factories.case(perfvalues={"local:host:copy": recorded})])
+    SessionBuilder(results_folder).add(
+        factories.case(perfvalues={"local:host:copy": recorded})
+    ).write()
     [problem] = ResultsFolder(results_folder).problems
     assert "$.runs[0].testcases[0].perfvalues['local:host:copy']" in str(problem)
 
 
 def test_a_key_that_stands_twice_is_refused(results_folder):
     """Of two equal keys a parser takes the last."""
-    report = factories.session(results_folder, [factories.case()])
+    report = SessionBuilder(results_folder).add(factories.case()).write_report()
     text = report.read_text()
     report.write_text(text.replace('"result": "pass"', '"result": "fail",\n"result": "pass"'))
     [problem] = ResultsFolder(results_folder).problems
@@ -180,6 +183,6 @@ def test_a_key_that_stands_twice_is_refused(results_folder):
 
 def test_a_recorded_value_of_a_later_reframe_may_say_more(results_folder):
     values = {"local:host:copy": [1, 0, None, None, None, "pass", "more"], "a:b:none": [None] * 6}
-    factories.session(results_folder, [factories.case(perfvalues=values)])
+    SessionBuilder(results_folder).add(factories.case(perfvalues=values)).write()
     [case] = ResultsFolder(results_folder).latest().cases
     assert case.values == {"copy": (1, "")}

@@ -10,6 +10,7 @@ import pytest
 import factories
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
 from fabricheck.results.folder import ResultsFolder, documents_of, find_documents
+from session_builder import SessionBuilder
 
 START = factories.SESSION_START
 
@@ -32,9 +33,9 @@ def test_a_session_and_its_document(one_session):
 
 
 def test_latest_is_by_time_and_not_by_number(results_folder):
-    factories.session(results_folder, [], number=9, start=START)
-    factories.session(results_folder, [], number=2, start=START + 1000)
-    factories.session(results_folder, [], number=10, start=START + 500)
+    SessionBuilder(results_folder, 9, start=START).write()
+    SessionBuilder(results_folder, 2, start=START + 1000).write()
+    SessionBuilder(results_folder, 10, start=START + 500).write()
     folder = ResultsFolder(results_folder)
     assert [session.id for session in folder.sessions] == ["run-2", "run-10", "run-9"]
     assert folder.latest().id == "run-2"
@@ -42,23 +43,22 @@ def test_latest_is_by_time_and_not_by_number(results_folder):
 
 @pytest.mark.parametrize("name", ["run-3", "3", "00000003"])
 def test_names_of_a_session(results_folder, name):
-    factories.session(results_folder, [], number=3)
-    factories.session(results_folder, [], number=4)
+    SessionBuilder(results_folder, 3).write()
+    SessionBuilder(results_folder, 4).write()
     assert ResultsFolder(results_folder).session(name).id == "run-3"
 
 
 @pytest.mark.parametrize("name", ["5", "0000", "nonsense"])
 def test_names_of_no_session_or_of_several(results_folder, name):
-    factories.session(results_folder, [], number=3)
-    factories.session(results_folder, [], number=4)
+    SessionBuilder(results_folder, 3).write()
+    SessionBuilder(results_folder, 4).write()
     with pytest.raises(NotFoundError, match=f"no session '{name}' .* run-3, run-4"):
         ResultsFolder(results_folder).session(name)
 
 
 def test_a_failed_check_has_its_document_in_the_stage(results_folder):
     failed = factories.case(result="fail", fail_reason="sanity error: wrong data")
-    factories.session(results_folder, [failed])
-    document_of(results_folder, kind="stage")
+    SessionBuilder(results_folder).add(failed, factories.document()).write()
     folder = ResultsFolder(results_folder)
     [entry] = documents_of(folder.latest())
     assert entry.document is not None and not entry.case.passed
@@ -66,9 +66,8 @@ def test_a_failed_check_has_its_document_in_the_stage(results_folder):
 
 
 def test_a_killed_run_has_a_partial_document(results_folder):
-    factories.session(results_folder, [factories.case(result="abort")])
-    stage = factories.case_folder(results_folder, "stream_local", "stage")
-    factories.write(stage / "result.json.partial", factories.killed_document())
+    killed = factories.case(result="abort")
+    SessionBuilder(results_folder).add(killed, factories.killed_document()).write()
     folder = ResultsFolder(results_folder)
     [entry] = documents_of(folder.latest())
     assert entry.document["complete"] is False
@@ -78,7 +77,7 @@ def test_a_check_without_a_document_is_a_sentence(results_folder):
     lost = factories.case(result="fail", fail_reason="There is no\nprogram.")
     quiet = factories.case("build", tags=["build"])
     skipped = factories.case("other", result="skip")
-    factories.session(results_folder, [lost, quiet, skipped])
+    SessionBuilder(results_folder).add(lost).add(quiet).add(skipped).write()
     folder = ResultsFolder(results_folder)
     [entry] = documents_of(folder.latest())
     assert str(entry.problem) == (
@@ -97,7 +96,7 @@ def test_a_corrupt_document_is_a_sentence(one_session):
 
 def test_the_last_attempt_counts_and_earlier_failures_are_kept(results_folder):
     first = [factories.case(result="fail"), factories.case("other")]
-    factories.session(results_folder, [factories.case()], earlier_runs=[first])
+    SessionBuilder(results_folder).bare(first).rerun().add(factories.case()).write()
     cases = {case.name: case for case in ResultsFolder(results_folder).latest().cases}
     assert cases["stream_local"].passed and cases["stream_local"].failed_attempts == 1
     assert cases["other"].passed and cases["other"].failed_attempts == 0
@@ -105,11 +104,11 @@ def test_the_last_attempt_counts_and_earlier_failures_are_kept(results_folder):
 
 def test_what_runs_twice_in_one_run_are_two_cases(results_folder):
     """As --repeat, -P and --distribute have it: one name, a unique name for each."""
-    names = [{"unique_name": f"stream_local_{number}"} for number in (0, 1)]
-    cases = [factories.case(result="fail", **names[0]), factories.case(**names[1])]
-    factories.session(results_folder, cases)
-    document_of(results_folder, "stream_local_0", "stage")
-    document_of(results_folder, "stream_local_1")
+    session = SessionBuilder(results_folder)
+    for number, result in enumerate(("fail", "pass")):
+        case = factories.case(unique_name=f"stream_local_{number}", result=result)
+        session.add(case, factories.document())
+    session.write()
     folder = ResultsFolder(results_folder)
     session = folder.latest()
     assert (session.passed, session.failed, session.retried) == (1, 1, 0)
@@ -119,7 +118,7 @@ def test_what_runs_twice_in_one_run_are_two_cases(results_folder):
 
 
 def test_what_has_one_name_in_one_run_is_not_taken_for_a_retry(results_folder):
-    factories.session(results_folder, [factories.case(result="fail"), factories.case()])
+    SessionBuilder(results_folder).add(factories.case(result="fail")).add(factories.case()).write()
     session = ResultsFolder(results_folder).latest()
     assert (session.passed, session.failed, session.retried) == (1, 1, 0)
 
@@ -127,9 +126,8 @@ def test_what_has_one_name_in_one_run_is_not_taken_for_a_retry(results_folder):
 def test_the_document_of_an_attempt_before_belongs_to_its_session(results_folder):
     stage = factories.case_folder(results_folder, "first", "stage")
     first = factories.case(result="fail", stagedir=str(stage))
-    factories.session(results_folder, [factories.case()], earlier_runs=[[first]])
-    document_of(results_folder, "first", "stage")
-    document_of(results_folder)
+    session = SessionBuilder(results_folder).add(first, factories.document())
+    session.rerun().add(factories.case(), factories.document()).write()
     folder = ResultsFolder(results_folder)
     [case] = folder.latest().cases
     assert (case.outcome, folder.latest().retried) == ("pass at attempt 2", 1)
@@ -151,15 +149,14 @@ def test_the_document_of_an_attempt_before_belongs_to_its_session(results_folder
     ],
 )
 def test_results_of_reframe(results_folder, result, passed, failed, skipped):
-    factories.session(results_folder, [factories.case(result=result)])
+    SessionBuilder(results_folder).add(factories.case(result=result)).write()
     session = ResultsFolder(results_folder).latest()
     assert (session.passed, session.failed, session.skipped) == (passed, failed, skipped)
 
 
 def test_a_document_that_a_later_session_overwrote(results_folder):
-    factories.session(results_folder, [factories.case()], number=0, start=START - 1000)
-    factories.session(results_folder, [factories.case()], number=1)
-    document_of(results_folder)
+    SessionBuilder(results_folder, start=START - 1000).add(factories.case()).write()
+    SessionBuilder(results_folder, 1).add(factories.case(), factories.document()).write()
     folder = ResultsFolder(results_folder)
     [entry] = documents_of(folder.session("0"))
     assert entry.document is None
@@ -184,7 +181,7 @@ def test_a_document_of_another_time_is_not_taken(one_session):
 
 def test_a_document_in_the_folder_of_its_session_is_of_no_other(results_folder):
     place = results_folder / "output/20260102T030405-17/local/host/host/stream_local"
-    factories.session(results_folder, [factories.case(outputdir=str(place))])
+    SessionBuilder(results_folder).add(factories.case(outputdir=str(place))).write()
     other = "2026-02-02T03:04:05.250Z"
     factories.write(place / "result.json", factories.document(started=other, finished=other))
     folder = ResultsFolder(results_folder)
@@ -235,8 +232,10 @@ def test_results_that_were_moved_are_found(results_folder, tmp_path, stamp, resu
         within = Path(one) / "local" / "host" / "host" / "stream_local"
         places = {f"{name}dir": str(gone / name / within) for name in ("output", "stage")}
         start = START - 1000 * (1 - number)
-        report = factories.session(
-            results_folder, [factories.case(result=result, **places)], number, start
+        report = (
+            SessionBuilder(results_folder, number, start=start)
+            .add(factories.case(result=result, **places))
+            .write_report()
         )
         content = json.loads(report.read_text())
         for name in ("output", "stage"):

@@ -10,6 +10,7 @@ import factories
 import locks
 from fabricheck.core import checkout
 from fabricheck.site import clusters, software
+from session_builder import SessionBuilder
 
 
 @pytest.fixture
@@ -94,8 +95,7 @@ def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view)
 
 
 def test_results_show_says_it_of_its_own_session_only(command, view, results_folder):
-    factories.session(results_folder, [factories.case()])
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json")
+    SessionBuilder(results_folder).add(factories.case(), factories.document()).write()
     software.write(results_folder / "output", [used(view)])
     file = results_folder / "output" / "software" / "software.json"
     kept = json.loads(file.read_text())

@@ -19,6 +19,7 @@ from fabricheck.results import reading
 from fabricheck.rfm import guard, reframe_internals
 from fabricheck.rfm.findings import NicLoopbackCheck
 from fabricheck.site import partitions, sets, sites
+from session_builder import SessionBuilder
 from site_dry_runs import H200_TOOLS
 
 pytestmark = pytest.mark.slow
@@ -91,7 +92,7 @@ def test_no_check_vanishes_from_a_shipped_site(tmp_path, monkeypatch, single_mac
 
 
 def test_a_record_that_cannot_be_read_is_named_and_loses_no_result(results_folder):
-    factories.session(results_folder, [factories.case()])
+    SessionBuilder(results_folder).add(factories.case()).write()
     record = factories.recorded_checks(results_folder / "output", "local:host", stream_local="full")
     record.write_text(record.read_text()[:-20])
     found = reading.read([str(results_folder)])

@@ -23,6 +23,7 @@ from fabricheck.rfm import acceptance
 from fabricheck.rfm.metric_limits import floor
 from fabricheck.rfm.metrics import Metric
 from fabricheck.site import clusters, this_machine
+from session_builder import SessionBuilder
 from site_dry_runs import H200_TOOLS
 
 
@@ -262,11 +263,9 @@ def test_a_peak_that_is_unknown_limits_nothing_and_is_a_caveat(command, tmp_path
     assert unlimited.entry == (0, None, None, "GB/s")
     assert "the unknown host_link.peak_gbs of the node model mine" in unlimited.why
     environment = {this_machine.NODE: str(tmp_path / "mine.yaml")}
-    factories.session(results_folder, [factories.case(system="local", partition="gpu")])
-    factories.write(
-        factories.case_folder(results_folder, "stream_local") / "result.json",
-        factories.document(environment=environment),
-    )
+    SessionBuilder(results_folder).add(
+        factories.case(system="local", partition="gpu"), factories.document(environment=environment)
+    ).write()
     (verdict,) = judging.judge(reading.read([str(results_folder)]))
     unknown = "devices.memory_peak_gbs, host_link.peak_gbs"
     said = f"Not judged against a peak of mine that is unknown: {unknown}."

@@ -14,6 +14,7 @@ from fabricheck.core.errors import UsageError
 from fabricheck.judge.coverage import checks_folders
 from fabricheck.results.session import read_report
 from fabricheck.site import sets
+from session_builder import SessionBuilder
 
 #: Of a check class.
 TAGS = re.compile(r"^    tags = \{(.*)\}$", re.MULTILINE)
@@ -48,7 +49,7 @@ def test_what_chose_the_checks(command, words, chosen, part_of):
 
 
 def test_a_session_tells_its_set_and_when_its_jobs_were(tmp_path):
-    factories.session(tmp_path, [factories.case()])
+    SessionBuilder(tmp_path).add(factories.case()).write()
     (report,) = tmp_path.glob("reports/run-*.json")
     content = json.loads(report.read_text())
     content["session_info"]["cmdline"] = "/bin/reframe --mode=node -r"

@@ -48,8 +48,7 @@ def simulated() -> None:
 
 def killed() -> None:
     """A whole session, and one that was killed in p2p, before mpi had written anything."""
-    factories.session(RESULTS, [factories.case()])
-    factories.write(factories.case_folder(RESULTS, "stream_local") / "result.json")
+    SessionBuilder(RESULTS).add(factories.case(), factories.document()).write()
     factories.write(RESULTS / f"output/{KILLED}/local/host/host/stream_scan/result.json")
     stage = RESULTS / f"stage/{KILLED}/local/sim-mi250x/sim"
     running = {"exit_code": None, "status": "running", "message": None}
@@ -100,7 +99,8 @@ def failures() -> None:
     again = good_case(node="node3")
     cases.append((again, factories.document()))
     earlier = good_case("stream_local", "node3") | missed()
-    SessionBuilder(RESULTS, earlier=[earlier], command="reframe -r -t full").each(cases).write()
+    session = SessionBuilder(RESULTS, command="reframe -r -t full").add(earlier)
+    session.rerun().each(cases).write()
 
 
 def older() -> None:
@@ -126,13 +126,12 @@ def named() -> None:
     loose = RESULTS / "loose"
     factories.write(loose / "one" / "result.json")
     factories.write(loose / "two" / "result.json.partial", factories.killed_document())
-    report = factories.session(Path("damaged"), [factories.case()])
+    report = SessionBuilder(Path("damaged")).add(factories.case()).write_report()
     report.write_text("{")
     Path("broken.json").write_text("{")
     Path("empty").mkdir()
     hour = Path("hour/results")
-    factories.session(hour, [factories.case()])
-    factories.write(factories.case_folder(hour, "stream_local") / "result.json")
+    SessionBuilder(hour).add(factories.case(), factories.document()).write()
     with tarfile.open("hour.tar.gz", "w:gz") as archive:
         archive.add("hour")
     shutil.rmtree("hour")
@@ -188,8 +187,7 @@ def repeated() -> None:
 def parts() -> None:
     """Results folders of three jobs of a pipeline; the last one left nothing."""
     for number, name in enumerate(("stream_local", "stream_scan")):
-        factories.session(Path(name), [factories.case(name)], number)
-        factories.write(factories.case_folder(Path(name), name) / "result.json")
+        SessionBuilder(Path(name), number).add(factories.case(name), factories.document()).write()
     Path("nothing").mkdir()
 
 

@@ -39,9 +39,8 @@ def test_documents_are_valid_and_name_each_other(tmp_path):
 
 def test_the_versions_of_hip_and_of_rocm_are_two_values(command, results_folder):
     versions = {"runtime": "7.16.26401", "rocm": "10.1.0", "driver": "6.16.13"}
-    factories.session(results_folder, [factories.case()])
     document = factories.document(versions=versions)
-    factories.write(factories.case_folder(results_folder, "stream_local") / "result.json", document)
+    SessionBuilder(results_folder).add(factories.case(), document).write()
     found = reading.read([str(results_folder)])
     (verdict,) = judging.judge(found)
     assert (verdict.versions.runtime, verdict.versions.rocm) == (["7.16.26401"], ["10.1.0"])

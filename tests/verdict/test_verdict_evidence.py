@@ -101,8 +101,8 @@ def test_a_retry_is_a_second_time(tmp_path):
     """ReFrame's retry leaves no document of the first attempt."""
     cases = [(good_case(node=f"node{n}"), sound_node()[1]) for n in (2, 3)]
     case = good_case() | missed()
-    results = SessionBuilder(tmp_path, earlier=[case]).add(case, slow_node()[1]).each(cases).write()
-    assert judge(results)["node1"].drain.live
+    session = SessionBuilder(tmp_path).add(case).rerun().add(case, slow_node()[1])
+    assert session.each(cases).verdicts()["node1"].drain.live
 
 
 @pytest.mark.parametrize("end", [hung_node, crashed_node])

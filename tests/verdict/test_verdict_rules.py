@@ -261,7 +261,8 @@ def test_a_retry_that_passed_is_unstable_and_wrong_data_stays(tmp_path):
         ("wrong", failed("sanity", job_exitcode=5), "DATA-FAIL"),
     ):
         case = good_case()
-        found = SessionBuilder(tmp_path / name, earlier=[case | change]).add(case, GOOD).verdict()
+        session = SessionBuilder(tmp_path / name).add(case | change).rerun()
+        found = session.add(case, GOOD).verdict()
         assert found.status == status
 
 

@@ -193,10 +193,8 @@ def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document
         outputdir=str(factories.case_folder(tmp_path, "stream_local_retry1")),
         **kept_on_gpus(),
     )
-    SessionBuilder(tmp_path).add(first, document(BUSY_HOST)).write()
-    passed = factories.case_folder(tmp_path, "stream_local_retry1") / "result.json"
-    factories.write_metrics(factories.write(passed, document(state())), again["perfvalues"])
-    found = SessionBuilder(tmp_path, earlier=[first]).add(again, None).verdicts()["node1"]
+    session = SessionBuilder(tmp_path).add(first, document(BUSY_HOST))
+    found = session.rerun().add(again, document(state())).verdict()
     assert found.status == "PASS"
     assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
 
@@ -206,10 +204,8 @@ def test_a_limit_that_both_attempts_missed_has_one_reason(tmp_path):
     again = first | {
         "stagedir": str(factories.case_folder(tmp_path, "stream_local_retry1", "stage"))
     }
-    SessionBuilder(tmp_path).add(first, document(HOT)).write()
-    failed = factories.case_folder(tmp_path, "stream_local_retry1", "stage") / "result.json"
-    factories.write_metrics(factories.write(failed, document(state())), again["perfvalues"])
-    found = SessionBuilder(tmp_path, earlier=[first]).add(again, None).verdicts()["node1"]
+    session = SessionBuilder(tmp_path).add(first, document(HOT))
+    found = session.rerun().add(again, document(state())).verdict()
     assert [reason.sentence for reason in found.reasons] == [f"stream_local: {SENTENCE}"]
 
 
