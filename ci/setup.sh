@@ -149,4 +149,9 @@ cat > env.sh <<END
 export PATH="$root/.venv/bin:\$PATH:$root/.venv/mpich/bin"
 export RFM_CONFIG_FILES="$root/config/settings.py"
 export FABRICHECK_RESULTS="\${FABRICHECK_RESULTS:-$root/results}"
+# A container may have no /tmp that can be written, and ReFrame needs one before its first sentence.
+if ! [ -w "\${TMPDIR:-/tmp}" ]; then
+  export TMPDIR="\$FABRICHECK_RESULTS/tmp"
+  mkdir -p "\$TMPDIR"
+fi
 END

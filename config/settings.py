@@ -2,6 +2,7 @@
 
 import logging
 import os
+import platform
 import re
 import sys
 from pathlib import Path
@@ -51,6 +52,9 @@ os.environ.setdefault("RFM_TIMESTAMP_DIRS", SESSION)
 # A full disk fails the checks; a traceback for each line of a log adds nothing.
 logging.raiseExceptions = False
 
+# ReFrame writes the user's name in its reports, and ends where a container has none for the user.
+os.environ["LOGNAME"] = host.user_name()
+
 guard.install(MARK)
 launchers.register()
 
@@ -86,6 +90,10 @@ for _each in _gathered["systems"]:
     _each.setdefault("prefix", str(RESULTS))
     # It is chosen already, by more than ReFrame compares: the short name too, in any case.
     _each["hostnames"] = [sites.ANY_HOST]
+    for _of_system in _each["partitions"]:
+        # Without one ReFrame looks at the processor, and keeps what it sees in the home folder:
+        # in a container that may be read-only. No check reads it.
+        _of_system.setdefault("processor", {"arch": platform.machine()})
 
 _general = {
     "check_search_path": [str(ROOT / "reframe_checks")],

@@ -88,6 +88,11 @@ cat > env.sh << END
 export PATH="$root/.venv/bin:$bundle/mpi/bin:\$PATH"
 export RFM_CONFIG_FILES="$root/config/settings.py"
 export FABRICHECK_RESULTS="\${FABRICHECK_RESULTS:-$root/results}"
+# A container may have no /tmp that can be written, and ReFrame needs one before its first sentence.
+if ! [ -w "\${TMPDIR:-/tmp}" ]; then
+  export TMPDIR="\$FABRICHECK_RESULTS/tmp"
+  mkdir -p "\$TMPDIR"
+fi
 export FABRICHECK_CUDA_PROGRAMS="$bundle/bin"
 $tools
 export OPAL_PREFIX="$bundle/mpi"

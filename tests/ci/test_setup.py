@@ -231,6 +231,22 @@ def test_apt_that_fails_otherwise_or_waits_for_ever_is_one_sentence(setup, busy,
     assert least <= sum(call.startswith("apt-get") for call in ended.calls) <= 100
 
 
+def test_where_tmp_cannot_be_written_temporary_files_are_among_the_results(
+    setup, checkout, tmp_path
+):
+    setup("run")
+    ended = subprocess.run(
+        ["bash", "-c", "source ./env.sh && echo $TMPDIR"],
+        cwd=checkout,
+        env={"PATH": "/usr/bin:/bin", "TMPDIR": "/nowhere"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert ended.stdout.strip() == str(checkout / "results/tmp")
+    assert (checkout / "results/tmp").is_dir()
+
+
 def test_another_kind_is_refused(setup):
     ended = setup("tset")
     said = "setup: 'tset' is not packages, build, test, full, gpu or needs\n"

@@ -28,6 +28,16 @@ def test_the_default_and_the_variable(tmp_path, variable):
     assert (tmp_path / "named" / "deep").is_dir()
 
 
+def test_a_user_whom_no_list_has_is_a_number(monkeypatch):
+    """As in a container, where --user gives a number; ReFrame ends without a name."""
+
+    def unknown():
+        raise KeyError("getpwuid(): uid not found: 12345")
+
+    monkeypatch.setattr(host.getpass, "getuser", unknown)
+    assert host.user_name() == str(os.getuid())
+
+
 def test_a_relative_path_is_refused(tmp_path, variable, monkeypatch):
     monkeypatch.chdir(tmp_path)
     variable("out/x")

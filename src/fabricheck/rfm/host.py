@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import getpass
 import math
 import os
 import shlex
@@ -48,6 +49,14 @@ def full_system_name() -> str:
     # A resolver may know another name of the machine: localhost.
     is_full = full.lower().startswith(f"{name.lower()}.")
     return _with_name_of_site(full if is_full else name)
+
+
+def user_name() -> str:
+    """Return the user's name, or the number where no list of users has it, as in a container."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return str(os.getuid())
 
 
 def _with_name_of_site(host: str) -> str:
