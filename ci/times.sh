@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
 # Times the commands of every day in a fresh clone of HEAD, alone on this machine: times.sh [FOLDER]
-# A row for each: seconds by the clock, and of the processor. A command that fails ends it.
+# A row for each: seconds by the clock, and of the processor. A command that fails ends it. Below a
+# command of make stands where its seconds went: lines of recipes, what was compiled, tests, checks.
 # What starts up is timed five times, and the least counts; its floor is what it cannot do without.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -8,6 +9,8 @@ folder=$(mktemp -d "${1:-${TMPDIR:-/tmp}}/fabricheck-times-XXXX")
 trap 'rm -rf "$folder"' EXIT
 git clone -q . "$folder/fabricheck"
 cd "$folder/fabricheck"
+# What is compiled is compiled.
+unset CMAKE_CXX_COMPILER_LAUNCHER FABRICHECK_RESULTS FABRICHECK_SESSION
 TIMEFORMAT='%R %U %S'
 
 row() { printf '%-52s %8.2f %8.2f\n' "$1" "$2" "$3"; }
@@ -22,6 +25,20 @@ once() {
   row "$name" "$1" "$(echo "$2 $3" | awk '{ print $1 + $2 }')"
 }
 
+# made NAME TARGET: make TARGET, and where its seconds went.
+made() {
+  local builds
+  rm -f "$folder"/{recipes,tests.xml}
+  touch "$folder/before"
+  FABRICHECK_TIMED=$folder/recipes PYTEST_ADDOPTS=--junitxml=$folder/tests.xml \
+    once "$1" make SHELL="$PWD/ci/timed.sh" "$2"
+  python3 ci/spent.py recipes "$folder/recipes"
+  readarray -t builds < <(find build/*/.ninja_log -newer "$folder/before" 2> /dev/null)
+  python3 ci/spent.py units "${builds[@]}"
+  [ ! -f "$folder/tests.xml" ] || python3 ci/spent.py tests "$folder/tests.xml"
+  [ "$2" != run ] || python3 ci/spent.py checks "$(ls -t results/reports/run-*.json | head -n 1)"
+}
+
 # start NAME COMMAND...: the least of five.
 start() {
   local name=$1 n
@@ -32,12 +49,16 @@ start() {
 }
 
 printf '%-52s %8s %8s\n' "$(git describe --always), $(nproc) cores" clock/s CPU/s
-once "make run, in a new clone" make run
-once "make run, again" make run
-once "make test, in a new clone after make run" make test
-once "make test, again" make test
+made "make test, in a new clone" test
+made "make test, again" test
 once "make check, nothing differs" make check
+another=$folder/another
+git clone -q . "$another"
+cd "$another"
+made "make run, in a new clone" run
+made "make run, again" run
 source ./env.sh
+start "fabricheck report" fabricheck report
 empty=$folder/empty.py
 echo 'site_configuration = {"systems": [{"name": "one", "hostnames": [".*"], "partitions": [{"name": "p",
 "scheduler": "local", "launcher": "local", "environs": ["builtin"]}]}],
@@ -47,5 +68,5 @@ start "fabricheck --version" fabricheck --version
 start "fabricheck --help" fabricheck --help
 start "fabricheck verdict" fabricheck verdict
 start "floor: reframe -l, no settings, no checks" \
-  env RFM_CONFIG_FILES="$empty" reframe -c "$folder/fabricheck/docs" -l
+  env RFM_CONFIG_FILES="$empty" reframe -c "$another/docs" -l
 start "reframe -l" reframe -c reframe_checks -l
