@@ -283,8 +283,6 @@ def _problem_of(checks: Sequence[Check]) -> str:
     for check in checks:
         if check.reason:
             return check.reason
-        if check.entry is not None and check.entry.problem is not None:
-            return str(check.entry.problem)
     return "its session left no load"
 
 
