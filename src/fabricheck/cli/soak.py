@@ -20,9 +20,6 @@ from fabricheck.results import marking, soaks
 from fabricheck.site import sets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
-    from fabricheck.judge.verdict.model import NodeVerdict
     from fabricheck.results.reading import Results
     from fabricheck.run.soak import Needs
 
@@ -125,23 +122,10 @@ def _require(needs: Needs, until: datetime | None) -> None:
 
 def _findings(results: Results, notify: str | None = None) -> list[soaks.RoundFinding]:
     """Return what the verdict on a session has against its node, and tell a changed status."""
+    from fabricheck.judge.drift import judging as drift_judging
     from fabricheck.judge.verdict import evidence, judging
 
     verdicts = judging.judge(results)
     if notify is not None:
         verdict.tell(notify, evidence.session_verdict(results.name, verdicts))
-    return list(_each_finding(verdicts))
-
-
-def _each_finding(verdicts: Sequence[NodeVerdict]) -> Iterator[soaks.RoundFinding]:
-    for judged in verdicts:
-        drain = judged.drain
-        for reason in judged.reasons:
-            by_it = drain is not None and reason.rule == drain.rule
-            yield soaks.RoundFinding(
-                status=reason.status,
-                rule=reason.rule,
-                sentence=reason.sentence,
-                live=drain is not None and by_it and drain.live,
-                positive=drain is not None and by_it and drain.evidence == "positive",
-            )
+    return list(drift_judging.of_verdicts(verdicts))

@@ -19,9 +19,10 @@ from fabricheck.core.statistics import median
 from fabricheck.judge.drift.counters import counters, of_counters, throttled
 from fabricheck.judge.drift.lines import Line
 from fabricheck.judge.drift.model import Behind, Finding, Judged, Soaks, Trend
+from fabricheck.judge.verdict.model import NodeVerdict
 from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.judge.verdict.rules import RULES, STATUSES, NodeStatus, worst
-from fabricheck.results.soaks import Round, Soak
+from fabricheck.results.soaks import Round, RoundFinding, Soak
 
 #: Fewer peers do not tell which of them is the straggler.
 FEWEST_PEERS = 3
@@ -61,6 +62,21 @@ def _levels(judged: Judged) -> Iterator[tuple[str, float, float]]:
         known = [line for line in lines if line is not None]
         if known:
             yield group, min(median(line.rates) for line in known), known[0].floor
+
+
+def of_verdicts(verdicts: Iterable[NodeVerdict]) -> Iterator[RoundFinding]:
+    """Yield what the verdicts on the session of a round have against its node."""
+    for judged in verdicts:
+        drain = judged.drain
+        for reason in judged.reasons:
+            by_it = drain is not None and reason.rule == drain.rule
+            yield RoundFinding(
+                status=reason.status,
+                rule=reason.rule,
+                sentence=reason.sentence,
+                live=drain is not None and by_it and drain.live,
+                positive=drain is not None and by_it and drain.evidence == "positive",
+            )
 
 
 def judge(soak: Soak) -> Judged:
