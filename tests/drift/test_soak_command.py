@@ -50,6 +50,14 @@ def test_hours_beyond_the_allocation_are_refused(results_folder, command, monkey
     assert "The allocation ends at" in ended.stderr
 
 
+def test_the_end_of_a_soak_has_room_for_the_starts_of_its_sessions(results_folder):
+    soak = soak_of([round_of(1), round_of(2)])
+    needs = running.needs(results_folder, soak)
+    # An hour in three sessions, the last of which may go beyond it.
+    left = (needs.ends - datetime.now(UTC)).total_seconds()
+    assert left == pytest.approx(3600 + 3 * running.START_S, abs=5)
+
+
 def test_a_soak_that_would_fill_the_disk_is_refused(results_folder, command, monkeypatch):
     monkeypatch.setattr(
         shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(10**9, 0, 10**8)
@@ -152,6 +160,7 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
             hours=1 / 12,
             plan=plan,
             members=members,
+            cpu_s=360.0,
             values=dict.fromkeys(names, value),
             devices={
                 device: soaks.DeviceRound(
@@ -171,6 +180,7 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
     assert text.count('role="img"') == 5
     assert "24.00 of 24 h" in text
     assert "worst: 1234 GB/s at first" in text
+    assert "The load kept 1.20 cores of the host busy." in text
 
 
 @pytest.mark.slow

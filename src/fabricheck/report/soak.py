@@ -103,6 +103,11 @@ def _of_soak(judged: Judged) -> Iterator[show.Block]:
     ]
     columns = ("Device", "Counter", "Grew", "Per hour", "Per TB moved")
     yield show.Table(columns, counters, columns[2:], most=_MOST)
+    yield from host_use(judged)
+
+
+def host_use(judged: Judged) -> Iterator[str]:
+    """Yield how much of the host the load took; nothing of a simulated node."""
     if judged.cpu_cores is not None:
         yield f"The load kept {judged.cpu_cores:.2f} cores of the host busy."
 
@@ -185,6 +190,7 @@ def html(soaks: Soaks) -> str:
             node_columns=NODE_COLUMNS,
             node_cells=node_cells,
             behind_others=behind_others,
+            host_use=host_use,
             kinds=KINDS,
             version=fabricheck.__version__,
         )

@@ -38,8 +38,9 @@ MOST_WHOLE = 5
 #: devices a round has 88 series and 360 samples each.
 SESSION_BYTES, ROUND_BYTES = 4_000_000, 20_000
 
-#: What a round takes besides its load: arrays are filled, states are read, a session starts.
-BESIDE_S = 60.0
+#: What a round may take besides its load: arrays are filled, states are read, a session starts; and
+#: about what a session takes that is no hour of the soak, because no program runs.
+BESIDE_S, START_S = 60.0, 10.0
 
 #: The variable with the seed of the noise of a simulated node.
 _SEED = "FABRICHECK_SIM_SEED"
@@ -63,7 +64,7 @@ def needs(results: Path, soak: Soak) -> Needs:
     rounds = int(left_h * 60 / soak.plan.round_minutes) + 1
     whole = min(rounds, MOST_WHOLE + 4) * SESSION_BYTES
     free = shutil.disk_usage(results).free
-    ends = datetime.now().astimezone() + timedelta(hours=left_h)
+    ends = datetime.now().astimezone() + timedelta(hours=left_h, seconds=START_S * rounds)
     return Needs(whole + rounds * ROUND_BYTES, free, ends)
 
 
