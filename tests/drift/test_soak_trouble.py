@@ -32,8 +32,8 @@ LOADED = {
 def measured(results_folder):
     """Leave the session of a round in a results folder of its own; return what it measured."""
 
-    def of(session_start=factories.SESSION_START, name="soak-0001", **changes):
-        case = factories.case("soak_all", tags=["soak"])
+    def of(session_start=factories.SESSION_START, name="soak-0001", result="pass", **changes):
+        case = factories.case("soak_all", tags=["soak"], result=result)
         session = SessionBuilder(results_folder, start=session_start, stamp=factories.stamp(1))
         session.add(case, factories.document(**LOADED | changes)).write()
         factories.mark(results_folder, 1, session_start, name=name)
@@ -137,6 +137,15 @@ def test_a_killed_round_is_measured_again(results_folder, monkeypatch):
     leave(results_folder, [round_of(1)])
     # It left its mark, and no report.
     factories.mark(results_folder, 2, name="soak-0002")
+    names, soak = started(results_folder, monkeypatch)
+    assert (names, len(soak.rounds)) == (["soak-0002"], 1)
+
+
+def test_a_round_that_a_signal_ended_is_measured_again_although_it_left_a_report(
+    measured, results_folder, monkeypatch
+):
+    leave(results_folder, [round_of(1)])
+    measured(name="soak-0002", result="abort")
     names, soak = started(results_folder, monkeypatch)
     assert (names, len(soak.rounds)) == (["soak-0002"], 1)
 

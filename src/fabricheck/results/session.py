@@ -36,6 +36,8 @@ PARTIAL_NAME = "result.json.partial"
 
 #: Results of ReFrame that mean success, including an expected failure.
 PASSED = frozenset({"pass", "xfail"})
+#: The result of ReFrame for a test that a signal to the session ended.
+ABORTED = "abort"
 #: Results of ReFrame for tests that did not run.
 SKIPPED = frozenset({"skip"})
 

@@ -23,7 +23,7 @@ from fabricheck.core.vocabulary import ENV_RESULTS, ENV_SIMULATED_CLOCK, EXIT_NO
 from fabricheck.results import marking, reading, soaks
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import Results
-from fabricheck.results.session import Session
+from fabricheck.results.session import ABORTED, Session
 from fabricheck.results.soaks import Kind, Plan, Round, RoundFinding, Soak
 from fabricheck.run import sessions
 from fabricheck.schedulers import table
@@ -160,9 +160,14 @@ class Loop:
         self._add(name, kind, results)
 
     def _measured_before(self, name: str) -> Results | None:
-        """Return the session of a round that ended when the soak was killed, before its record."""
+        """Return the session of a round that ended when the soak was killed, before its record.
+
+        One that a signal ended as well is measured again.
+        """
         results = _results_of(name) if self.soak.rounds else None
-        if results is None or results.session is None or results.session.report is None:
+        if results is None or results.session is None:
+            return None
+        if any(case.result == ABORTED for case in results.session.cases):
             return None
         return results
 
