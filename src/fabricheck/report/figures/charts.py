@@ -382,6 +382,7 @@ def points(
     legend = alt.Legend(symbolType="circle", symbolOpacity=1, columns=2, labelLimit=160, offset=6)
     measured = base.encode(color=colour("series", colours, legend)).transform_filter("datum.own")
     marks = base.encode(shape=shape(shown))
+    beside = alt.ExprRef("datum.aside")
     layers = [
         measured.mark_rule(strokeWidth=1.5)
         .encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
@@ -390,14 +391,12 @@ def points(
         marks.mark_point(
             size=60, filled=True, color="white", stroke="black", strokeWidth=1, opacity=1
         ).transform_filter("!datum.own"),
-        *(
-            measured.mark_text(
-                align=align, dx=dx, dy=alt.ExprRef("datum.aside"), fontSize=_TEXT - 1
-            )
-            .encode(text="text:N")
-            .transform_filter(which)
-            for align, dx, which in (("left", 7, "!datum.before"), ("right", -7, "datum.before"))
-        ),
+        measured.mark_text(align="left", dx=7, dy=beside, fontSize=_TEXT - 1)
+        .encode(text="text:N")
+        .transform_filter("!datum.before"),
+        measured.mark_text(align="right", dx=-7, dy=beside, fontSize=_TEXT - 1)
+        .encode(text="text:N")
+        .transform_filter("datum.before"),
     ]
     keys = ("series", "kind", x, "value", "low", "high", "text", "own", "aside", "before")
     lines = 2 + (len(colours) + 1) // 2
