@@ -10,7 +10,6 @@ import typer
 
 from fabricheck.core import show
 from fabricheck.core.errors import FabricheckError, UsageError
-from fabricheck.results.archive import is_archive, naming_archives
 
 if TYPE_CHECKING:
     from fabricheck.results.model import ResultDocument
@@ -98,6 +97,8 @@ def archive_target(named: Path | None, what: str, node: str) -> Path:
 
     :raises UsageError: when the name is not that of an archive.
     """
+    from fabricheck.results.archive import is_archive
+
     name = f"{what}-{node}-{time.strftime('%Y%m%dT%H%M%S')}.tar.gz"
     target = (named or Path(name)).absolute()
     if not is_archive(target):
@@ -107,6 +108,8 @@ def archive_target(named: Path | None, what: str, node: str) -> Path:
 
 def say(*sentences: object) -> None:
     """Print sentences to standard error, each in one line."""
+    from fabricheck.results.archive import naming_archives  # most commands have nothing to say
+
     for sentence in sentences:
         text = naming_archives(" ".join(str(sentence).split()))
         show.line(f"fabricheck: {text}", to_stderr=True)
