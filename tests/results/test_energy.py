@@ -130,7 +130,14 @@ def test_it_is_read_and_shown(tmp_path, command):
     assert row["pj_per_bit"] == 500
     assert (row["net_low"], row["net_high"]) == (388, 412)
     assert (row["joules"], row["idle_devices_joules"]) == (4000, 480)
-    assert "498 to 502" in command("summary", tmp_path).stdout
+    shown = command("summary", tmp_path).stdout
+    assert "498 to 502" in shown and "busy" not in shown
+
+
+def test_a_load_that_often_waited_says_so(tmp_path, command):
+    document = factories.document(series=[held(busy=0.76)])
+    factories.write(tmp_path / "run" / "result.json", document)
+    assert "busy 76% of the time" in command("summary", tmp_path).stdout
 
 
 def on_device(device: int, watts: float, clock: float = 1980.0):

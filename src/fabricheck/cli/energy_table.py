@@ -8,6 +8,9 @@ from typing import Any
 from fabricheck.core.amounts import short, size
 from fabricheck.core.show import Block, Table
 
+#: Below this part of the load's time in which the operation ran, the energy of the rest is told.
+LEAST_BUSY = 0.9
+
 #: The most paths and sizes with their energy.
 MOST_PATHS = 20
 
@@ -49,6 +52,8 @@ def _path(row: Mapping[str, Any]) -> str:
         remarks.append("whole package")
     if row["same_clock"] is False:
         remarks.append("idle at another clock")
+    if row["busy"] < LEAST_BUSY:
+        remarks.append(f"busy {row['busy']:.0%} of the time")
     if row["node_pj_per_bit"] is not None:
         remarks.append(f"the node {short(row['node_pj_per_bit'])}")
     if row["above_peers"]:

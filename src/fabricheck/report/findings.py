@@ -271,6 +271,7 @@ class Partition:
                     "by_package": series.energy_by_package,
                     "same_clock": series.energy_same_clock,
                     "above_peers": above.get(series),
+                    "busy": series.measured["energy"]["busy"],
                     "node_pj_per_bit": series.node_pj_per_bit,
                     "joules": series.held_j,
                     "idle_devices_joules": series.idle_devices_j,
