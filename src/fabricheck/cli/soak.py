@@ -44,9 +44,7 @@ def soak(
     quiet_every: Annotated[
         int,
         typer.Option(
-            "--quiet-every",
-            min=0,
-            help="Rounds of load between two quiet sessions; 0: one at the start.",
+            "--quiet-every", min=0, help="Rounds between quiet sessions; 0: one at the start."
         ),
     ] = 36,
     quiet_set: Annotated[
@@ -122,10 +120,10 @@ def _require(needs: Needs, until: datetime | None) -> None:
 
 def _findings(results: Results, notify: str | None = None) -> list[soaks.RoundFinding]:
     """Return what the verdict on a session has against its node, and tell a changed status."""
-    from fabricheck.judge.drift import judging as drift_judging
+    from fabricheck.judge.drift.judging import of_verdicts
     from fabricheck.judge.verdict import evidence, judging
 
     verdicts = judging.judge(results)
     if notify is not None:
         verdict.tell(notify, evidence.session_verdict(results.name, verdicts))
-    return list(drift_judging.of_verdicts(verdicts))
+    return list(of_verdicts(verdicts))
