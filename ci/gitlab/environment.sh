@@ -33,6 +33,7 @@ for name in RESERVATION ACCOUNT QUEUE QOS; do
   form "FABRICHECK_$name" '[A-Za-z0-9_.,@+-]+' 'a name that Slurm takes'
 done
 form FABRICHECK_TIME '[1-9][0-9]*' 'a number of minutes'
+form FABRICHECK_SITES '/[A-Za-z0-9_./:+-]*' 'an absolute path that needs no quotes'
 form FABRICHECK_KEPT '/[A-Za-z0-9_./+-]*' 'an absolute path that needs no quotes'
 
 if [ -n "${FABRICHECK_SETUP_FILE:-}" ]; then

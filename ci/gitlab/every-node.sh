@@ -38,9 +38,19 @@ case $FABRICHECK_NODES in
   *)
     which=--nodelist
     [[ $FABRICHECK_NODES =~ [^0-9] ]] || which=--nodes
-    # --no-kill: a node that fails does not end the job of the others.
-    salloc --exclusive --no-kill "$which=$FABRICHECK_NODES" "${reached[@]:2}" \
-      --time="${FABRICHECK_TIME:-60}" fabricheck every-node -- "${checks[@]}" || status=$?
+    measure=(fabricheck every-node -- "${checks[@]}")
+    if [ -n "${SLURM_JOB_ID:-}" ]; then
+      # A batch runner of Jacamar has submitted this job, with its SCHEDULER_PARAMETERS.
+      [ "${SLURM_JOB_NUM_NODES:-1}" = "$FABRICHECK_NODES" ] || [ $which = --nodelist ] \
+        || fail 2 "FABRICHECK_NODES is $FABRICHECK_NODES, and job $SLURM_JOB_ID has \
+${SLURM_JOB_NUM_NODES:-1} nodes: --nodes of SCHEDULER_PARAMETERS says how many"
+      [ $which = --nodes ] || measure=(fabricheck every-node --nodes "$FABRICHECK_NODES" -- "${checks[@]}")
+      "${measure[@]}" || status=$?
+    else
+      # --no-kill: a node that fails does not end the job of the others.
+      salloc --exclusive --no-kill "$which=$FABRICHECK_NODES" "${reached[@]:2}" \
+        --time="${FABRICHECK_TIME:-60}" "${measure[@]}" || status=$?
+    fi
     judged=$(find "$folder/every-node" -mindepth 1 -maxdepth 1 -type d 2> /dev/null | tail -n 1) || true
     [ -n "$judged" ] || fail 13 "no node was measured: salloc or every-node says why"
     ;;

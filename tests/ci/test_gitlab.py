@@ -34,6 +34,9 @@ GUIDE = (ROOT / "docs/reference/gitlab.md").read_text()
 
 VARIABLE = re.compile(r"\bFABRICHECK_[A-Z_]*")
 
+#: Variables that Jacamar's runners read.
+OF_JACAMAR = {"SCHEDULER_PARAMETERS", "CUSTOM_CI_BUILDS_DIR"}
+
 #: Keys of a pipeline that are no jobs.
 GLOBAL = {"workflow", "variables", "stages", "default", "include", "image", "cache"}
 
@@ -96,6 +99,20 @@ def test_all_files_are_valid_by_gitlabs_schema():
     assert checked.returncode == 0, checked.stdout
 
 
+def test_the_example_of_github_is_valid_by_its_schema_and_keeps_what_tells():
+    """Its actions are named by their commits: a tag can be another action tomorrow."""
+    file = ROOT / "ci/github/measure.yml"
+    command = ["check-jsonschema", "--builtin-schema", "vendor.github-workflows", file]
+    checked = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    steps = yaml.safe_load(file.read_text())["jobs"]["measure"]["steps"]
+    assert [step.get("if") for step in steps] == [None, "always()", "always()"]
+    used = [step["uses"] for step in steps if "uses" in step]
+    assert used
+    for action in used:
+        assert re.fullmatch(r"[a-z/-]+@[0-9a-f]{40}", action)
+
+
 def test_the_schema_tells_a_wrong_keyword(tmp_path):
     file = tmp_path / ".gitlab-ci.yml"
     file.write_text("job: {script: [true], artifacts: {wen: always}}\n")
@@ -129,8 +146,9 @@ def test_the_job_of_a_partition_starts_its_pipeline(monkeypatch):
     }
     without = sorted(partitions - set(TRIGGERS))
     assert not without, f"ci/gitlab/partitions.yml lacks {without}: add an entry for each"
-    assert set(TRIGGERS) <= partitions
-    for name, job in TRIGGERS.items():
+    assert set(TRIGGERS) - {"own"} <= partitions
+    for name in partitions:
+        job = TRIGGERS[name]
         (include,) = job["trigger"]["include"]
         assert include["artifact"] == f"pipeline/children/{name.replace(':', '-')}.yml"
         system, _, partition = name.partition(":")
@@ -147,7 +165,8 @@ def test_the_guide_has_the_variables_that_are_used_and_no_other():
     used -= {"FABRICHECK_HOST_PROGRAMS", "FABRICHECK_SIM_PROGRAMS", "FABRICHECK_"}
     # The name of a session is for any other CI: a job of GitLab judges a folder of its own.
     assert used == set(VARIABLE.findall(GUIDE)) - {"FABRICHECK_SESSION"}
-    assert set(PIPELINE["variables"]) - {"GIT_CLEAN_FLAGS"} <= used
+    assert set(PIPELINE["variables"]) - {"GIT_CLEAN_FLAGS"} <= used | OF_JACAMAR
+    assert set(re.findall(r"\b(?:SCHEDULER|CUSTOM_CI)_[A-Z_]+", GUIDE)) == OF_JACAMAR
 
 
 @pytest.mark.parametrize(
@@ -202,6 +221,79 @@ def script(checkout, name, *arguments, **variables):
         capture_output=True,
         text=True,
         check=False,
+    )
+
+
+def own_sites(folder, *partitions):
+    """Write the file of a site of one's own, of this machine's memory."""
+    folder.mkdir()
+    text = (ROOT / "config/sites/local.py").read_text()
+    (folder / "north.py").write_text(
+        f"{text}\nmemory, _, *_ = site_configuration['systems'][0]['partitions']\n"
+        f"north = {{'name': 'north', 'hostnames': ['^$'], 'partitions': "
+        f"[memory | {{'name': name}} for name in {partitions}]}}\n"
+        "environments = [{**site_configuration['environments'][0], 'target_systems': ['north']}]\n"
+        "site_configuration = {'systems': [north], 'environments': environments}\n"
+    )
+    return str(folder)
+
+
+def generated(checkout, **variables):
+    """Run generate.sh, of one check."""
+    (checkout / "reframe_checks").symlink_to(ROOT / "reframe_checks")
+    return script(checkout, "generate.sh", FABRICHECK_OPTIONS="-n affinity", **variables)
+
+
+@pytest.mark.slow
+def test_a_site_of_ones_own_has_a_job_that_starts_its_pipeline(checkout):
+    sites = own_sites(checkout / "sites", "gpu")
+    ended = generated(checkout, FABRICHECK_SITE="north", FABRICHECK_SITES=sites)
+    assert ended.returncode == 0, ended.stderr
+    (include,) = TRIGGERS["own"]["trigger"]["include"]
+    made = checkout / include["artifact"]
+    assert "affinity north:gpu" in yaml.safe_load(made.read_text())
+    assert made.read_text() == (checkout / "pipeline/children/north-gpu.yml").read_text()
+    # The rule of each other job names its site; that of this one names them all.
+    (rule,) = TRIGGERS["own"]["rules"]
+    of_ours = re.search(r"!~ /\^\((.*)\)\(:\|\$\)/", rule["if"])[1].split("|")
+    assert set(of_ours) == {name.partition(":")[0] for name in TRIGGERS} - {"own"}
+
+
+@pytest.mark.slow
+def test_several_partitions_of_ones_own_are_not_started_at_once(checkout):
+    sites = own_sites(checkout / "sites", "gpu", "fat")
+    ended = generated(checkout, FABRICHECK_SITE="north", FABRICHECK_SITES=sites)
+    assert ended.returncode == 2
+    said = "generate.sh: north has several partitions: name one, as north:PARTITION"
+    assert ended.stderr.splitlines()[-1] == said
+
+
+def in_a_job(checkout, nodes, has):
+    """Run every-node.sh inside of a job, as a batch runner of Jacamar starts it."""
+    tools = checkout / "tools"
+    tools.mkdir(exist_ok=True)
+    partition = [{"name": "gpu", "scheduler": "slurm", "access": []}]
+    for name, says in (("reframe", f"echo '{json.dumps(partition)}'"),
+                       ("fabricheck", f'echo "$@" >> {checkout}/calls'),
+                       ("salloc", "exit 9")):  # fmt: skip
+        (tools / name).write_text(f"#!/bin/sh\n{says}\n")
+        (tools / name).chmod(0o755)
+    variables = {"SLURM_JOB_ID": "7", "SLURM_JOB_NUM_NODES": has, "FABRICHECK_NODES": nodes}
+    path = f"{tools}:{os.environ['PATH']}"
+    ended = script(checkout, "every-node.sh", FABRICHECK_SITE="lumi:gpu", PATH=path, **variables)
+    calls = checkout / "calls"
+    return ended, calls.read_text() if calls.exists() else ""
+
+
+def test_inside_of_the_job_of_a_batch_runner_no_other_is_asked_for(checkout):
+    _, calls = in_a_job(checkout, "2", has="2")
+    assert calls.startswith("every-node -- --system=lumi:gpu -c reframe_checks --tag smoke$\n")
+    _, calls = in_a_job(checkout, "nid[001-002]", has="4")
+    assert "every-node --nodes nid[001-002] -- --system=lumi:gpu" in calls
+    ended, _ = in_a_job(checkout, "3", has="2")
+    assert ended.returncode == 2
+    assert "FABRICHECK_NODES is 3, and job 7 has 2 nodes: --nodes of SCHEDULER_PARAMETERS" in (
+        ended.stderr
     )
 
 
@@ -334,7 +426,9 @@ def test_a_child_has_what_its_parent_was_started_with(child):
     assert made["variables"]["FABRICHECK_ACCOUNT"] == "project_1"
     # Its verdict asks whether this set is whole.
     assert made["variables"]["FABRICHECK_SET"] == "smoke"
-    assert made["default"]["tags"] == ["$FABRICHECK_RUNNER_TAG"]
+    assert made["default"]["tags"] == ["$FABRICHECK_RUNNER_TAG", "$FABRICHECK_RUNNER_KIND"]
+    # A Jacamar runner refuses a job without it.
+    assert made["default"]["id_tokens"] == PIPELINE[".machine"]["id_tokens"]
     # A merge request's child would have no job without it.
     assert made["workflow"] == {"rules": [{"when": "always"}]}
 

@@ -39,7 +39,9 @@ KEPT = "4 weeks"
 
 #: The settings of every job; a check's own ``ci_extras`` take precedence.
 DEFAULT = {
-    "tags": ["$FABRICHECK_RUNNER_TAG"],
+    "tags": ["$FABRICHECK_RUNNER_TAG", "$FABRICHECK_RUNNER_KIND"],
+    # A Jacamar runner learns by it whose job it is.
+    "id_tokens": {"SITE_ID_TOKEN": {"aud": "$CI_SERVER_URL"}},
     # A failed check is not repeated.
     "retry": {"max": 1, "when": ["runner_system_failure", "scheduler_failure"]},
     # A measurement that is cut off is useless, and the next one would find its node busy.
@@ -55,10 +57,14 @@ VARIABLES = (
     "FABRICHECK_QOS",
     "FABRICHECK_QUEUE",
     "FABRICHECK_RESERVATION",
+    "FABRICHECK_RUNNER_KIND",
     "FABRICHECK_RUNNER_TAG",
     "FABRICHECK_SET",
     "FABRICHECK_SETUP_FILE",
+    "FABRICHECK_SITES",
+    "CUSTOM_CI_BUILDS_DIR",
     "GIT_CLEAN_FLAGS",
+    "SCHEDULER_PARAMETERS",
 )
 
 #: Options of ReFrame's command that are valid on one machine only, or for one results folder.
