@@ -42,14 +42,31 @@ elif [ "$nvidia" -gt 0 ]; then
   lacking="no nvcc on the PATH or in /usr/local/cuda (the package cuda-toolkit or nvidia-cuda-toolkit)"
 fi
 
-bundled=
+# remember VARIABLE VALUE: for this session, and where env.sh may be written for later ones.
+remember() {
+  export "$1=$2"
+  [ ! -w env.sh ] || echo "export $1=$2" >> env.sh
+}
+
+# What env.sh says of programs that are there, and are not built here: of a bundle, or in an image.
+bundled= image=
 if [ -f .venv/fabricheck-bundle.stamp ]; then
   bundled=$(sed -n 's/^export FABRICHECK_CUDA_PROGRAMS="\(.*\)"$/\1/p' env.sh)
+elif [ -f env.sh ]; then
+  image=$(sed -n 's/^export FABRICHECK_IMAGE="\(.*\)"$/\1/p' env.sh)
+fi
+if [ -n "$image" ] && [ "$gpus" != none ] && [ "$image" != "$runtime" ]; then
+  say "$gpus GPUs are not measured: this image has programs of the runtime $image, not $runtime"
+  compiler=
+elif [ "$image" = rocm ]; then
+  [ "$gpus" != none ] \
+    || fail "no GPU of AMD is in this container: start it with --device /dev/kfd --device /dev/dri --group-add keep-groups"
+  compiler="the image"
 fi
 if [ -z "$system" ]; then
   if [ -n "$bundled$compiler" ]; then
     system=local:gpu
-  elif [ "$gpus" != none ]; then
+  elif [ "$gpus" != none ] && [ -z "$image" ]; then
     say "$gpus GPUs are not measured: there is $lacking"
   fi
 fi
@@ -72,7 +89,9 @@ if [ "$system" = local:gpu ]; then
   say "MPI           $ranks"
   say "RCCL, NCCL    ${tests:-none (FABRICHECK_RCCL_TESTS or FABRICHECK_NCCL_TESTS names a folder); E11 is left out}"
   say "measures      local:gpu, set $set_tag"
-  if [ -z "$bundled" ]; then
+  if [ -n "$image" ]; then
+    remember FABRICHECK_MPI $mpi
+  elif [ -z "$bundled" ]; then
     [ -n "$compiler" ] || fail "there is $lacking"
     ci/setup.sh gpu
     echo "export FABRICHECK_MPI=$mpi" >> env.sh
@@ -94,7 +113,7 @@ if [ "$system" = local:gpu ]; then
     found=$(python ci/device_mpi.py "${bundled:-build/$runtime/bin}/mpi" 2)
     if [ "$found" = all ]; then
       say "MPI takes no buffers of devices; E6, E9, E10, E12 and E15 are left out"
-      echo "export FABRICHECK_MPI=OFF" >> env.sh
+      remember FABRICHECK_MPI OFF
     else
       if [ -n "$found" ]; then
         why=
@@ -102,12 +121,11 @@ if [ "$system" = local:gpu ]; then
           || why="; it is built without CUDA and ROCm"
         say "MPI crashes on buffers of devices in $found, which are left out$why"
       fi
-      echo "export $without=$found" >> env.sh
+      remember "$without" "$found"
     fi
-    source ./env.sh
   fi
 else
-  make --no-print-directory build TARGET=local_programs
+  [ -n "$image" ] || make --no-print-directory build TARGET=local_programs
   source ./env.sh
 fi
 
