@@ -107,6 +107,32 @@ TEST_CASE("memory limits of control groups count, in version 1 and 2, of all gro
   std::filesystem::remove_all(root);
 }
 
+TEST_CASE("the smallest quota of the control groups grants time of cores") {
+  const auto root =
+      std::filesystem::temp_directory_path() / ("fabricheck-quotas-" + std::to_string(getpid()));
+  const auto write = [&](const std::string& file, const std::string& text) {
+    std::filesystem::create_directories((root / file).parent_path());
+    std::ofstream(root / file) << text;
+  };
+  CHECK_FALSE(group_cpu_quota("0::/pod/box\n", root));
+  write("pod/box/cpu.max", "max 100000\n");
+  CHECK_FALSE(group_cpu_quota("0::/pod/box\n", root));
+  write("pod/cpu.max", "400000 100000\n");
+  CHECK(group_cpu_quota("0::/pod/box\n", root) == 4.0);
+  CHECK_FALSE(group_cpu_quota("0::/other\n", root));
+  // A container sees its own group as the root.
+  write("cpu.max", "150000 100000\n");
+  CHECK(group_cpu_quota("0::/\n", root) == 1.5);
+  // Version 1, as under Docker.
+  const std::string first = "4:cpuset:/box\n3:cpu,cpuacct:/box\n0::/\n";
+  write("cpu/box/cpu.cfs_quota_us", "-1\n");
+  write("cpu/box/cpu.cfs_period_us", "100000\n");
+  CHECK(group_cpu_quota(first, root) == 1.5);
+  write("cpu/box/cpu.cfs_quota_us", "50000\n");
+  CHECK(group_cpu_quota(first, root) == 0.5);
+  std::filesystem::remove_all(root);
+}
+
 TEST_CASE("what each domain has free is read from its meminfo") {
   const auto nodes =
       std::filesystem::temp_directory_path() / ("fabricheck-nodes-" + std::to_string(getpid()));

@@ -98,6 +98,15 @@ TEST_CASE("domains that cannot be measured are refused by name") {
   CHECK(sentence == "no NUMA domain of the host can be measured");
 }
 
+TEST_CASE("a domain that is closed to this process is a setting, and none of the machine's") {
+  HostDomain closed{0, {}, 1, "NUMA domain 0 is closed to this process"};
+  closed.closed = true;
+  const auto failure = failure_of([&] { return plan_positions("near", {0}, {0}, {closed}); });
+  CHECK(failure.first == Status::setting);
+  CHECK(failure.second ==
+        "NUMA domain 0 is closed to this process, and device 0 is attached to it");
+}
+
 TEST_CASE("operations know their directions") {
   struct Row {
     const char* name;

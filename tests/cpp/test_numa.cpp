@@ -67,6 +67,11 @@ TEST_CASE("domains without memory or cores, or closed to this process, say so") 
         "NUMA domain 3 is closed to this process, which may use none of its cores");
   CHECK(domains[4].obstacle ==
         "NUMA domain 4 is closed to this process, which may not use its memory");
+  // Of the machine, or of this process alone.
+  CHECK_FALSE(domains[1].closed);
+  CHECK_FALSE(domains[2].closed);
+  CHECK(domains[3].closed);
+  CHECK(domains[4].closed);
 }
 
 TEST_CASE("a thread is bound to a domain for as long as it says") {

@@ -457,6 +457,34 @@ def test_ranks_have_cores_of_their_own_on_purpose():
     assert settings.fewer_cores(with_cores(1, ranks=[{}])) is None
 
 
+def test_the_quota_of_a_container_explains_what_the_host_moves(tmp_path):
+    """A container with a quota shows all cores, and stops a program that uses them."""
+    program = factories.document()["program"] | {"runtime": "cuda"}
+    pageable = factories.series() | {"source": factories.place("host-pageable", None, 0)}
+    slow = with_cores(16, program=program, series=[pageable])
+    slow["host"]["cpu_quota"] = 4.0
+    verdict = SessionBuilder(tmp_path).missed(document=slow).verdict()
+    assert (verdict.status, rules(verdict)) == ("INCOMPLETE", {"setting"})
+    assert "16 cores (hardware threads), and a control group grants the time of 4: the quota" in (
+        verdict.reasons[0].sentence
+    )
+
+
+@pytest.mark.parametrize(
+    ("quota", "ranks", "found"),
+    [
+        (None, None, None),
+        (16.0, None, None),
+        (1.5, None, settings.FewerCores("node1", 1.5, 16, by_quota=True)),
+        (1.5, [{}], settings.FewerCores("node1", 1.5, 16, by_quota=True)),
+    ],
+)
+def test_a_quota_is_less_than_all_cores_for_ranks_too(quota, ranks, found):
+    document = with_cores(16, **({} if ranks is None else {"ranks": ranks}))
+    document["host"]["cpu_quota"] = quota
+    assert settings.fewer_cores(document) == found
+
+
 def test_the_key_of_a_job_stays_out_of_a_document(tmp_path):
     variables = {
         "OMPI_MCA_orte_precondition_transports": "ab12-cd34", "OMPI_MCA_pml": "ucx",

@@ -12,7 +12,7 @@ import pytest
 import factories
 from fabricheck.core import nodelists
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.judge.verdict import draining, evidence, judging, model
+from fabricheck.judge.verdict import caveats, draining, evidence, judging, model
 from fabricheck.report import scheduler
 from fabricheck.results import reading
 from fabricheck.schedulers import table
@@ -218,3 +218,16 @@ def two_nodes(tmp_path):
 def validate(content):
     schema = Path(model.__file__).with_name("verdict-3.schema.json").read_text()
     jsonschema_rs.Draft202012Validator(json.loads(schema)).validate(content)
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("3f2a9c0de1b2", 1), ("nid005012", 0), ("0123456789abc", 0)]
+)
+def test_a_node_with_the_name_of_a_container_has_a_caveat(name, told):
+    """Docker and Podman name a container by twelve digits of its id, another one each time."""
+    document = factories.document()
+    document["host"]["hostname"] = name
+    found = [each for each in caveats.result_caveats([], [document], 1, 0) if "container" in each]
+    assert len(found) == told
+    document["host"]["scheduler_node"] = "node7"
+    assert not any("container" in each for each in caveats.result_caveats([], [document], 1, 0))

@@ -10,6 +10,8 @@
 #include <algorithm>
 #include <cctype>
 #include <cerrno>
+#include <cmath>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -90,22 +92,84 @@ std::optional<std::uint64_t> number_in(const std::string& path) {
   return std::strtoull(line->c_str(), nullptr, 10);
 }
 
+/// The folders of `group` under `mount`, and of the groups above it.
+std::vector<std::filesystem::path> group_folders(const std::filesystem::path& mount,
+                                                 std::filesystem::path group) {
+  std::vector<std::filesystem::path> folders;
+  for (;; group = group.parent_path()) {
+    folders.push_back(mount / group.relative_path());
+    if (!group.has_relative_path()) {
+      return folders;
+    }
+  }
+}
+
 /// The smallest remainder of a memory limit in `group` under `mount` and in the groups above it.
-std::uint64_t left_in(const std::filesystem::path& mount, std::filesystem::path group,
+std::uint64_t left_in(const std::filesystem::path& mount, const std::filesystem::path& group,
                       const char* limit_file, const char* used_file) {
   auto left = std::numeric_limits<std::uint64_t>::max();
-  for (;; group = group.parent_path()) {
-    const auto folder = mount / group.relative_path();
+  for (const auto& folder : group_folders(mount, group)) {
     const auto limit = number_in(folder / limit_file);
     const auto used = number_in(folder / used_file);
     if (limit && used) {
       left = std::min(left, *limit - std::min(*limit, *used));
     }
-    if (!group.has_relative_path()) {
-      return left;
+  }
+  return left;
+}
+
+/// The smallest quota of time in `group` under `mount` and in the groups above it, in cores. Version
+/// 2 has quota and period in one file, version 1 in two; without a quota it is "max" or -1.
+double quota_in(const std::filesystem::path& mount, const std::filesystem::path& group) {
+  auto cores = std::numeric_limits<double>::infinity();
+  for (const auto& folder : group_folders(mount, group)) {
+    const auto text =
+        first_line(folder / "cpu.max")
+            .value_or(first_line(folder / "cpu.cfs_quota_us").value_or("") + " " +
+                      first_line(folder / "cpu.cfs_period_us").value_or(""));
+    double quota = 0;
+    double period = 0;
+    if (std::sscanf(text.c_str(), "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0) {
+      cores = std::min(cores, quota / period);
     }
   }
+  return cores;
 }
+
+/// A line of /proc/self/cgroup, as 0::/job or 4:cpu,cpuacct:/job: the controllers between commas,
+/// none for version 2, and the group.
+struct Group {
+  std::string controllers;
+  std::filesystem::path path;
+
+  [[nodiscard]] bool has(const char* controller) const {
+    return controllers.find("," + std::string(controller) + ",") != std::string::npos;
+  }
+  [[nodiscard]] bool unified() const { return controllers == ",,"; }
+};
+
+std::vector<Group> groups_in(const std::string& groups) {
+  std::vector<Group> found;
+  std::istringstream text(groups);
+  for (std::string line; std::getline(text, line);) {
+    const auto first = line.find(':');
+    const auto second = line.find(':', first + 1);
+    if (second != std::string::npos) {
+      found.push_back(
+          {"," + line.substr(first + 1, second - first - 1) + ",", line.substr(second + 1)});
+    }
+  }
+  return found;
+}
+
+std::string own_groups() {
+  std::ifstream file("/proc/self/cgroup");
+  std::ostringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+constexpr const char* kGroups = "/sys/fs/cgroup";
 
 using DomainMask = std::array<unsigned long, 16>;
 constexpr std::size_t kBitsOfWord = 8 * sizeof(unsigned long);
@@ -126,24 +190,28 @@ std::optional<std::uint64_t> group_memory_available(const std::string& groups,
                                                     const std::filesystem::path& root) {
   constexpr auto unlimited = std::numeric_limits<std::uint64_t>::max();
   auto left = left_in(root, "/", "memory.max", "memory.current");
-  std::istringstream text(groups);
-  for (std::string line; std::getline(text, line);) {
-    // As 0::/job or 4:memory:/job, where several controllers may share a hierarchy.
-    const auto first = line.find(':');
-    const auto second = line.find(':', first + 1);
-    if (second == std::string::npos) {
-      continue;
-    }
-    const auto controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    const auto group = line.substr(second + 1);
-    if (controllers == ",,") {
-      left = std::min(left, left_in(root, group, "memory.max", "memory.current"));
-    } else if (controllers.find(",memory,") != std::string::npos) {
-      left = std::min(
-          left, left_in(root / "memory", group, "memory.limit_in_bytes", "memory.usage_in_bytes"));
+  for (const auto& group : groups_in(groups)) {
+    if (group.unified()) {
+      left = std::min(left, left_in(root, group.path, "memory.max", "memory.current"));
+    } else if (group.has("memory")) {
+      left = std::min(left, left_in(root / "memory", group.path, "memory.limit_in_bytes",
+                                    "memory.usage_in_bytes"));
     }
   }
   return left == unlimited ? std::nullopt : std::optional(left);
+}
+
+std::optional<double> group_cpu_quota(const std::string& groups,
+                                      const std::filesystem::path& root) {
+  auto cores = quota_in(root, "/");
+  for (const auto& group : groups_in(groups)) {
+    if (group.unified()) {
+      cores = std::min(cores, quota_in(root, group.path));
+    } else if (group.has("cpu")) {
+      cores = std::min(cores, quota_in(root / "cpu", group.path));
+    }
+  }
+  return std::isinf(cores) ? std::nullopt : std::optional(cores);
 }
 
 std::uint64_t host_memory_available() {
@@ -154,10 +222,7 @@ std::uint64_t host_memory_available() {
       available = 1024 * std::strtoull(line.c_str() + 13, nullptr, 10);
     }
   }
-  std::ifstream groups("/proc/self/cgroup");
-  std::ostringstream text;
-  text << groups.rdbuf();
-  const auto left = group_memory_available(text.str(), "/sys/fs/cgroup");
+  const auto left = group_memory_available(own_groups(), kGroups);
   return left ? std::min(available, *left) : available;
 }
 
@@ -210,10 +275,12 @@ json describe_host() {
   }
   const auto allowed = indices(cores);
   hwloc_bitmap_free(cores);
+  const auto quota = group_cpu_quota(own_groups(), kGroups);
   return {{"hostname", system.nodename},
           {"kernel", std::string(system.sysname) + " " + system.release},
           {"cpu_model", cpu_model()},
           {"cores_allowed", allowed},
+          {"cpu_quota", quota ? json(*quota) : json(nullptr)},
           {"numa_domains", domains},
           {"last_level_cache_bytes", host_last_level_cache()},
           {"page_size_bytes", sysconf(_SC_PAGESIZE)},

@@ -39,8 +39,7 @@ bool has_own_cores(hwloc_topology_t topology, const hwloc_obj* domain) {
   return hwloc_bitmap_iszero(domain->cpuset) == 0;
 }
 
-std::string obstacle_of(hwloc_topology_t topology, const hwloc_obj* domain,
-                        const HostDomain& known) {
+std::string obstacle_of(hwloc_topology_t topology, const hwloc_obj* domain, HostDomain& known) {
   const auto name = "NUMA domain " + std::to_string(known.index);
   if (known.memory_bytes == 0) {
     return name + " has no memory";
@@ -49,9 +48,11 @@ std::string obstacle_of(hwloc_topology_t topology, const hwloc_obj* domain,
     return name + " has no cores";
   }
   if (hwloc_bitmap_isset(hwloc_topology_get_allowed_nodeset(topology), domain->os_index) == 0) {
+    known.closed = true;
     return name + " is closed to this process, which may not use its memory";
   }
   if (known.cores.empty()) {
+    known.closed = true;
     return name + " is closed to this process, which may use none of its cores";
   }
   return "";
@@ -88,6 +89,7 @@ std::vector<HostDomain> host_domains() {
   for (auto& domain : domains) {
     // hwloc then makes up one that has all cores, and no memory.
     if (domain.memory_bytes == 0 && !std::filesystem::exists("/sys/devices/system/cpu")) {
+      domain.closed = true;
       domain.obstacle =
           "/sys is missing, as in some containers: nothing tells the memory of NUMA domain " +
           std::to_string(domain.index);

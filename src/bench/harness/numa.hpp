@@ -17,6 +17,7 @@ struct HostDomain {
   std::vector<int> cores;  ///< those that this process may use
   std::uint64_t memory_bytes = 0;
   std::string obstacle;  ///< why it cannot be measured, as a sentence; empty: it can
+  bool closed = false;   ///< the obstacle is of this process or its container, not of the machine
 };
 
 /// All domains of the host, by index, including those without memory, without cores, or closed to

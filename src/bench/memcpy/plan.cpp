@@ -53,7 +53,7 @@ std::vector<int> usable_domains(const std::vector<HostDomain>& known) {
 int usable(int index, const std::vector<HostDomain>& known, const std::string& whose) {
   const auto& domain = domain_at(index, known);
   if (!domain.obstacle.empty()) {
-    throw Failure(Status::unsupported, domain.obstacle + whose);
+    throw Failure(domain.closed ? Status::setting : Status::unsupported, domain.obstacle + whose);
   }
   return index;
 }

@@ -81,6 +81,14 @@ class Host(TypedDict):
         list[NonNegativeInt],
         "cores (hardware threads) this process may run on, by operating system index",
     ]
+    cpu_quota: NotRequired[
+        Annotated[
+            float | None,
+            "the cores whose time the quotas of control groups grant this process (cpu.max), as in "
+            "a container; null without a quota, or where not readable. Absent in documents of "
+            "before 0.4.",
+        ]
+    ]
     numa_domains: list[NumaDomain]
     last_level_cache_bytes: NonNegativeInt
     page_size_bytes: PositiveInt

@@ -171,11 +171,15 @@ def named(document: ResultDocument, names: Sequence[str]) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class FewerCores:
-    """A program that may use some of the cores (hardware threads) of its node."""
+    """A program that may use some of the cores (hardware threads) of its node.
+
+    by_quota: whether it may run on more cores, and a control group grants the time of so many.
+    """
 
     node: str
-    allowed: int
+    allowed: float
     cores: int
+    by_quota: bool = False
 
     @property
     def few(self) -> bool:
@@ -185,9 +189,15 @@ class FewerCores:
     @property
     def sentence(self) -> str:
         """How many they are, and what leaves out the others."""
+        if self.by_quota:
+            return (
+                f"Node {self.node} has {self.cores} cores (hardware threads), and a control group "
+                f"grants the time of {self.allowed:g}: the quota of a container (--cpus, the "
+                "limits of a pod) stops a program for the rest of each period; start it without."
+            )
         return (
             f"Node {self.node} has {self.cores} cores (hardware threads), of which a program could "
-            f"use {self.allowed}: --cpus-per-task, taskset or a control group of the job leaves "
+            f"use {self.allowed:g}: --cpus-per-task, taskset or a control group of the job leaves "
             "out the others."
         )
 
@@ -195,22 +205,27 @@ class FewerCores:
 def fewer_cores(document: ResultDocument, usable: Sequence[int] = ()) -> FewerCores | None:
     """Return the cores of a program that had fewer than its node; None if it had all.
 
-    Ranks are bound to cores on purpose. The host of a third-party tool's document is that of the
-    program that describes the node.
+    Ranks are bound to cores on purpose, and share a quota. The host of a third-party tool's
+    document is that of the program that describes the node.
 
     :param usable: the cores of the node model but those reserved for the system; a program that may
         use all of them has what the site gives.
     """
     state = document.get("state")
-    if state is None or document.get("ranks") or is_from_tool(document):
+    if state is None or is_from_tool(document):
         return None
-    allowed = set(document["host"]["cores_allowed"])
+    host = document["host"]
     cores = state["before"]["host"]["cores"]
-    if cores is None or len(allowed) >= cores:
+    if cores is None:
         return None
-    if usable and allowed.issuperset(usable):
+    quota = host.get("cpu_quota")
+    allowed = cores if document.get("ranks") else len(host["cores_allowed"])
+    enough = len(usable) or cores
+    if quota is not None and quota < min(allowed, enough):
+        return FewerCores(node_name(host), quota, cores, by_quota=True)
+    if allowed >= cores or (usable and set(host["cores_allowed"]).issuperset(usable)):
         return None
-    return FewerCores(node_name(document["host"]), len(allowed), cores)
+    return FewerCores(node_name(host), allowed, cores)
 
 
 def hiding_devices(document: ResultDocument) -> str | None:

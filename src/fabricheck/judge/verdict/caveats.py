@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import chain, islice
@@ -15,7 +16,7 @@ from fabricheck.judge.verdict.checks import Attempt
 from fabricheck.node import NodeModel, products
 from fabricheck.results import settings as session_settings
 from fabricheck.results.causes import merged
-from fabricheck.results.model import ResultDocument
+from fabricheck.results.model import ResultDocument, node_name
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
 
@@ -27,6 +28,9 @@ _OF_HOST_ARRAYS = ("stream", "memcpy")
 
 #: The number of variables that a caveat names.
 _MOST_VARIABLES = 8
+
+#: The host name that Docker and Podman give a container: the first digits of its id.
+_NAME_OF_CONTAINER = re.compile(r"[0-9a-f]{12}")
 
 
 def missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:
@@ -110,6 +114,7 @@ def result_caveats(
     hosts = (document["host"] for document in documents if document["clock"] == "measured")
     yield from islice(filter(None, map(session_settings.numa_balancing, hosts)), 1)
     yield from dict.fromkeys(filter(None, map(_in_caches, documents)))
+    yield from dict.fromkeys(filter(None, map(_named_by_container, documents)))
     counted = limits(cases)
     metrics = counted.total()
     if metrics and counted["free"] == metrics:
@@ -138,6 +143,17 @@ def _in_caches(document: ResultDocument) -> str | None:
         f"Node {host['hostname']}: arrays of {amounts.size(largest)} each are together less than "
         f"four times the caches of {amounts.size(host['last_level_cache_bytes'])}, since larger "
         "ones would take minutes; such values may be the speed of caches, not of memory."
+    )
+
+
+def _named_by_container(document: ResultDocument) -> str | None:
+    """Return a sentence where a node has the name of a container: each session has another one."""
+    name = node_name(document["host"])
+    if _NAME_OF_CONTAINER.fullmatch(name) is None:
+        return None
+    return (
+        f"Node {name} has the name of a container, so that no other session is of the same node: "
+        'start the container with --hostname "$(uname -n)".'
     )
 
 

@@ -268,6 +268,10 @@ def _notes(look: Look, document: ResultDocument) -> Iterator[str]:
         yield sentence_of(back)
     for line in look.unclear_lines:
         yield f"The kernel's log has a line that is no evidence by itself: {line}"
+    closed = inventory.closed_functions(look.description)
+    if closed:
+        number = count(len(closed), "device")
+        yield f"This process, or its container, may not open {number}: {listed(closed)}."
     if not look.simulated and look.description.get("kernel_log") is None:
         yield "The kernel's log cannot be read by this user."
     if look.nics is not None:

@@ -252,6 +252,19 @@ def hidden_functions(content: Mapping[str, Any]) -> list[str]:
     ]
 
 
+def closed_functions(content: Mapping[str, Any]) -> list[str]:
+    """Return the addresses of listed devices whose files this process may not open.
+
+    Their drivers list all of a node to a container that has some of them.
+    """
+    functions = content["pci_functions"] or ()
+    return [
+        function["address"]
+        for function in functions
+        if function["indices"] and function["accessible"] is False
+    ]
+
+
 def reason(content: Mapping[str, Any] | None, fact: str) -> str | None:
     """Return why a description lacks the links or the NUMA domains; None if it does not say."""
     item = {"links": "links.links", "NUMA domains": "devices.numa_domain"}[fact]
