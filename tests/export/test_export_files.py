@@ -148,3 +148,9 @@ def test_who_reads_only_the_head_gets_no_error():
     ended = subprocess.run(["bash", "-c", command], capture_output=True, text=True)
     assert (ended.returncode, ended.stdout.strip()) == (0, ",".join(NAMES))
     assert "Error" not in ended.stderr and "refused" not in ended.stderr
+
+
+def test_metrics_of_nodes_without_a_verdict_say_so(command, tmp_path, monkeypatch):
+    monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
+    done = command("results", "export", RECORDED, "--prometheus", tmp_path / "n.prom")
+    assert f"No node is in {tmp_path}/n.prom: {tmp_path} has no verdict" in done.stderr

@@ -83,6 +83,8 @@ def export(
         verdicts = history.read(default_path())
         write_whole(prometheus, of_nodes(verdicts.nodes, worst))
         log.problems += verdicts.problems
+        if not verdicts.nodes:
+            say(f"No node is in {prometheus}: {default_path()} has no verdict: fabricheck verdict.")
     say(*log.sentences)
     for written in (output, metrics, prometheus):
         if written is not None:
