@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from fabricheck.judge.drift import judging
-from fabricheck.report.soak import what
+from fabricheck.report.soak import note, what
 from fabricheck.results import soaks
 from proof.faults.sessions import OWN, Said, Session, Site, flow
 
@@ -71,7 +71,7 @@ def said(results: Path) -> Said:
     return Said(
         judged.status,
         [
-            (str(finding.status), f"{finding.rule}: {what(finding)}, {finding.note}")
+            (str(finding.status), f"{finding.rule}: {what(finding)}, {note(finding)}")
             for finding in findings
         ],
         drained=[judged.node] if judged.live and judged.node else [],

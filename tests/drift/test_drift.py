@@ -218,7 +218,7 @@ def test_wrong_data_has_device_address_bits_and_hour():
     (finding,) = judged.findings
     assert (finding.rule, finding.status, finding.devices) == ("wrong-data", "DATA-FAIL", (2,))
     assert finding.from_h == 3.6
-    assert "4096" in finding.note
+    assert (finding.offset_bytes, finding.bits) == (4096, (7,))
     assert not judged.live
 
 

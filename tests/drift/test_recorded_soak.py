@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from fabricheck.judge.drift import judging
+from fabricheck.report.soak import note
 from fabricheck.results import soaks
 
 RECORDED = Path(__file__).parents[1] / "outputs" / "h200-soak"
@@ -40,7 +41,8 @@ def test_minutes_in_three_parts_show_no_drift_and_time_at_the_power_cap():
 
 def test_a_flipped_bit_is_named_by_its_byte_in_both_rounds():
     wrong = [finding for finding in judged("flip").findings if finding.rule == "wrong-data"]
-    assert [finding.note for finding in wrong] == 2 * ["byte 58089017344, bits 7"]
+    assert [(finding.offset_bytes, finding.bits) for finding in wrong] == 2 * [(58089017344, (7,))]
+    assert {note(finding) for finding in wrong} == {"byte 58089017344, bits 7"}
     assert {finding.devices for finding in wrong} == {(1,)}
     assert 58089017344 % (1 << 20) == 4096
 

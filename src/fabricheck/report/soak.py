@@ -147,6 +147,15 @@ def how_much(finding: Finding) -> str:
     return text
 
 
+def note(finding: Finding) -> str:
+    """Return where data was wrong, or else what its rule notes; and that it may drain the node."""
+    text = finding.note
+    if finding.offset_bytes is not None:
+        bits = " ".join(map(str, finding.bits))
+        text = f"byte {finding.offset_bytes}, bits {bits}"
+    return f"may drain the node. {text}" if finding.live else text
+
+
 #: The rules whose members are not named after devices.
 WITHOUT_DEVICES = ("counters", "throttled")
 
@@ -160,14 +169,13 @@ def what(finding: Finding) -> str:
 
 def _cells(finding: Finding) -> tuple[show.Cell, ...]:
     word = finding.status or "told"
-    drains = "may drain the node. " if finding.live else ""
     return (
         show.status(word, word.lower() if finding.status else "pass"),
         finding.rule,
         what(finding),
         when(finding),
         how_much(finding),
-        f"{drains}{finding.note}",
+        note(finding),
     )
 
 
@@ -187,6 +195,7 @@ def html(soaks: Soaks) -> str:
             when=when,
             how_much=how_much,
             what=what,
+            note=note,
             node_columns=NODE_COLUMNS,
             node_cells=node_cells,
             behind_others=behind_others,

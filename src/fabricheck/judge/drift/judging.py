@@ -143,7 +143,8 @@ def _of_rounds(rounds: Iterable[Round]) -> Iterator[Finding]:
                 to_h=wrong.at_h,
                 value=float(wrong.errors),
                 unit="words",
-                note=f"byte {wrong.offset_bytes}, bits {_numbers(wrong.bits)}",
+                offset_bytes=wrong.offset_bytes,
+                bits=tuple(wrong.bits),
             )
         for finding in each.findings:
             same = (finding.rule, finding.sentence)
@@ -167,10 +168,6 @@ def _status(word: str) -> NodeStatus:
         if word == status:
             return status
     return "INCOMPLETE"
-
-
-def _numbers(bits: Sequence[int]) -> str:
-    return " ".join(map(str, bits))
 
 
 def _stragglers(soak: Soak, rounds: Sequence[Round]) -> Iterator[Finding]:
@@ -226,7 +223,8 @@ def _missing(soak: Soak, load: Sequence[Round]) -> Iterator[Finding]:
     first -= {name for name in first if soak.members[name].group == "clock"}
     lost = {name for each in load[1:] for name in first - set(each.values)}
     for name in sorted(lost):
-        gone = next(each for each in load[1:] if name not in each.values)
+        without = [each for each in load[1:] if name not in each.values]
+        gone = without[0]
         yield Finding(
             "lost", "HW-FAIL", name, soak.members[name].devices, gone.began_h, gone.middle_h
         )

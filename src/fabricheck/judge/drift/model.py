@@ -17,8 +17,9 @@ class Finding:
     member: the work, metric or counter; devices: those that it concerns. from_h, to_h: when, in
     hours since the soak began. change: relative to the start, the peers or the middle; low, high:
     its interval of 95 %. floor: the least change that counts. value, unit: how much it is now.
-    note: the limit's source, or the verdict's own sentence. live: whether it may drain the node.
-    next_step: that of its rule; empty where it is only told.
+    offset_bytes, bits: of wrong data the place of the first word in the array, and the bits in
+    which it differs. note: the limit's source, or the verdict's own sentence. live: whether it may
+    drain the node. next_step: that of its rule; empty where it is only told.
     """
 
     rule: str
@@ -33,6 +34,8 @@ class Finding:
     floor: float | None = None
     value: float | None = None
     unit: str = ""
+    offset_bytes: int | None = None
+    bits: tuple[int, ...] = ()
     note: str = ""
     live: bool = False
     next_step: str = ""
