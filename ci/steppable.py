@@ -24,8 +24,6 @@ LONGER = {
     "src/fabricheck/node/loading.py:from_content": "the members of a node model, in their order",
     "src/fabricheck/node/platform.py:content": "the members of a platform, in their order",
     "src/fabricheck/papers/claims/devices.py": "a table of claims",
-    "src/fabricheck/report/figures/charts.py:bars": "one chart, mark by mark",
-    "src/fabricheck/report/figures/charts.py:curves": "one chart, mark by mark",
     "src/fabricheck/results/model.py": "the form of a document, type by type",
     "src/fabricheck/results/reading.py": "how results are found and read, wherever they lie",
     "src/fabricheck/rfm/base.py": "the base of checks, stage by stage of ReFrame",

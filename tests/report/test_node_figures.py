@@ -16,8 +16,10 @@ import factories
 from fabricheck.node import load
 from fabricheck.report.figure import WIDTH
 from fabricheck.report.figures import collectives, matrices, node, peers, sections
-from fabricheck.report.figures.charts import bars, cell, top
+from fabricheck.report.figures.bars import bars
+from fabricheck.report.figures.charts import cell
 from fabricheck.report.figures.drawing import Curve, Drawing, Style
+from fabricheck.report.figures.heat_map import top
 from fabricheck.results.entry import Entry
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.metric_records import CheckRecord, MetricRecord

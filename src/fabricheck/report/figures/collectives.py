@@ -12,7 +12,9 @@ from fabricheck.core.amounts import about
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import GREYS, bars, cell, curve_figure, curves
+from fabricheck.report.figures.bars import bars
+from fabricheck.report.figures.charts import GREYS, cell
+from fabricheck.report.figures.curves import curve_figure, curves
 from fabricheck.report.figures.rows import Row, amount, beside, of_point, of_value, scan
 from fabricheck.results.observed import Observed
 

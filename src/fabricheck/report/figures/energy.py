@@ -9,7 +9,8 @@ from fabricheck.core.amounts import size
 from fabricheck.core.errors import FabricheckError
 from fabricheck.references.published import Record, folder, of_folder
 from fabricheck.report.figure import PALETTE, Figure
-from fabricheck.report.figures.charts import cell, points
+from fabricheck.report.figures.charts import cell
+from fabricheck.report.figures.points import points
 from fabricheck.report.figures.rows import Row, of_point, of_value
 from fabricheck.results.observed import Observed
 from fabricheck.results.rows import Series

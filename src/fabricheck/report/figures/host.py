@@ -12,7 +12,8 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
 from fabricheck.node import NodeModel
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import bars, curve_figure
+from fabricheck.report.figures.bars import bars
+from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
     amount,

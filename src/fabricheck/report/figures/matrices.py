@@ -11,7 +11,7 @@ from fabricheck.core.amounts import about
 from fabricheck.core.show import enumerated
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import heat_map, top
+from fabricheck.report.figures.heat_map import heat_map, top
 from fabricheck.report.figures.rows import (
     amount,
     beside,

@@ -17,7 +17,9 @@ from fabricheck.node import load as load_node
 from fabricheck.references.published import Record
 from fabricheck.report.figure import Drawing, Figure
 from fabricheck.report.figures import matrices
-from fabricheck.report.figures.charts import GREYS, bars, cell, curve_figure
+from fabricheck.report.figures.bars import bars
+from fabricheck.report.figures.charts import GREYS, cell
+from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
     amount,

@@ -11,7 +11,8 @@ from fabricheck.core.peers import unlike
 from fabricheck.core.show import enumerated
 from fabricheck.core.text import capitalized
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import bars, curve_figure
+from fabricheck.report.figures.bars import bars
+from fabricheck.report.figures.curves import curve_figure
 from fabricheck.report.figures.rows import (
     Row,
     amount,

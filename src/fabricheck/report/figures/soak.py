@@ -8,7 +8,8 @@ from typing import Any
 from fabricheck.core.grouping import grouped
 from fabricheck.judge.drift.model import Judged
 from fabricheck.report.figure import Figure
-from fabricheck.report.figures.charts import JUDGED, LOAD, QUIET, cell, over_hours
+from fabricheck.report.figures.charts import cell
+from fabricheck.report.figures.hours import JUDGED, LOAD, QUIET, over_hours
 from fabricheck.results.soaks import Round
 
 #: The most rounds whose beginnings are marked: more would be a grey field.

@@ -11,6 +11,8 @@ from fabricheck.core.peers import unlike
 from fabricheck.core.show import enumerated
 from fabricheck.report.figure import PALETTE, Drawing, Figure
 from fabricheck.report.figures import charts
+from fabricheck.report.figures.curves import curve_figure
+from fabricheck.report.figures.heat_map import heat_map
 from fabricheck.report.figures.rows import (
     Row,
     amount,
@@ -84,7 +86,7 @@ def _curves(observed: Observed, lines: Mapping[str, Sequence[Series]]) -> Figure
             for value in beside(observed.node, *_KERNELS[name])
         ]
     with_blocks = enumerated(sorted({row["threads_per_block"] for row in session_rows(rows)}))
-    return charts.curve_figure(
+    return curve_figure(
         "stream-curves",
         "STREAM in a device's own memory, over size",
         observed.clock,
@@ -135,7 +137,7 @@ def _cells(rows: Sequence[Row]) -> Drawing:
     """Draw sizes below each other, so that a phone has room for the values in the cells."""
     places = {(about(row["bytes"]), row["threads_per_block"]): row for row in rows}
     sizes, blocks = (list(dict.fromkeys(place[end] for place in places)) for end in (0, 1))
-    return charts.heat_map(
+    return heat_map(
         {place: row["percent_of_best"] for place, row in places.items()},
         ("size of one array", sizes),
         ("threads per block", sorted(blocks)),
