@@ -163,6 +163,19 @@ class _Sums(NamedTuple):
         return self.second - (self.first**2 / total if total > 0 else 0.0)
 
 
+@dataclass(slots=True)
+class _Change:
+    """By how much the sums of a group change."""
+
+    weight: float = 0.0
+    first: float = 0.0
+    second: float = 0.0
+
+    def applied(self, sums: _Sums) -> _Sums:
+        """Return the changed sums."""
+        return _Sums(sums.weight + self.weight, sums.first + self.first, sums.second + self.second)
+
+
 class Search:
     """The search over sets of components."""
 
@@ -219,7 +232,9 @@ class Search:
             beam = self._promising(extended, BEAM // len(best.losses))
             if not self._left(best, explains):
                 break
-        return (best, tried) if len(best.losses) < 2 else self._without_needless(best, tried)
+        if len(best.losses) < 2:
+            return best, tried
+        return self._without_needless(best, tried)
 
     def _promising(self, hypotheses: Sequence[Hypothesis], most: int) -> list[Hypothesis]:
         """Return the sets worth extending: the likeliest, and those that nothing contradicts.
@@ -245,8 +260,11 @@ class Search:
                 self.with_losses([each for each in best.losses if each is not loss])
             )
             little = loss.what.places is None and loss.log > _LITTLE
-            if little or others.cost < best.cost + FURTHER_GAIN:
-                return self._without_needless(others, [others]) if others.losses else (best, tried)
+            if not little and others.cost >= best.cost + FURTHER_GAIN:
+                continue
+            if not others.losses:
+                return best, tried
+            return self._without_needless(others, [others])
         return best, tried
 
     def _left(self, hypothesis: Hypothesis, explains: Explains) -> bool:
@@ -268,28 +286,46 @@ class Search:
             if candidate.component in known:
                 continue
             if candidate.places is not None:
-                hypothesis = self.with_losses((*start.losses, Loss(candidate)))
-                if hypothesis.cost < min(start.cost, most) and explains(hypothesis) - before:
-                    yield hypothesis
+                hypothesis = self._with_wiring(start, candidate, most)
+            else:
+                hypothesis = self._with_component(start, candidate, sums, most)
+            if hypothesis is None:
                 continue
-            touched = candidate.touched
+            if not explains(hypothesis) - before:
+                continue
+            of_components = bool(start.losses) and candidate.places is None
+            if of_components and not self._fresh(start, hypothesis, candidate.touched, sums):
+                continue
+            yield hypothesis
 
-            def cost_of(log: float, touched: Sequence[Touch] = touched) -> float:
-                return self._with(start.shifts, sums, touched, log)
+    def _with_wiring(
+        self, start: Hypothesis, candidate: Candidate, most: float
+    ) -> Hypothesis | None:
+        """Return a set with a wiring, which has no factor; None unless it costs less."""
+        hypothesis = self.with_losses((*start.losses, Loss(candidate)))
+        return hypothesis if hypothesis.cost < min(start.cost, most) else None
 
-            base = start.cost + candidate.cost
-            # Most components cannot make a set likely enough, whatever their factor.
-            if base + self._least_with(start.shifts, sums, touched) > most:
-                continue
-            log, gain = _least(cost_of, min(0.0, most - base))
-            if gain >= 0 or base + gain >= most:
-                continue
-            shifts = candidate.shifted(start.shifts, log)
-            hypothesis = Hypothesis((*start.losses, Loss(candidate, log)), base + gain, shifts)
-            if explains(hypothesis) - before and (
-                not start.losses or self._fresh(start, hypothesis, touched, sums)
-            ):
-                yield hypothesis
+    def _with_component(
+        self, start: Hypothesis, candidate: Candidate, sums: Sequence[_Sums], most: float
+    ) -> Hypothesis | None:
+        """Return a set with a component and its best-fitting factor; None unless it costs less.
+
+        :param sums: those of the set.
+        """
+        touched = candidate.touched
+        base = start.cost + candidate.cost
+        # Most components cannot make a set likely enough, whatever their factor.
+        if base + self._least_with(start.shifts, sums, touched) > most:
+            return None
+
+        def gain_of(log: float) -> float:
+            return self._with(start.shifts, sums, touched, log)
+
+        log, gain = _least(gain_of, min(0.0, most - base))
+        if gain >= 0 or base + gain >= most:
+            return None
+        shifts = candidate.shifted(start.shifts, log)
+        return Hypothesis((*start.losses, Loss(candidate, log)), base + gain, shifts)
 
     def _fresh(
         self,
@@ -357,11 +393,17 @@ class Search:
             sums[group] = self._sums_of_group(group, shifts)
         return sums
 
+    def _weight_at(self, number: int, shift: float) -> float:
+        """Return the weight of evidence about its prediction."""
+        if shift == 0.0:
+            return self._weight[number]
+        return 1 / self._variance(number, shift)
+
     def _sums_of_group(self, group: int, shifts: Mapping[int, float]) -> _Sums:
         sum_of_weights = first = second = 0.0
         for number in self._members[group]:
             shift = shifts.get(number, 0.0)
-            weight = 1 / self._variance(number, shift) if shift else self._weight[number]
+            weight = self._weight_at(number, shift)
             distance = self._distance[number] - shift
             sum_of_weights += weight
             first += weight * distance
@@ -389,22 +431,19 @@ class Search:
 
         It is the cost if the component explained perfectly all that it touches.
         """
-        left: dict[int, list[float]] = {}
-        for number, _, _ in touched:
-            group = self._group[number]
-            shift = base.get(number, 0.0)
-            weight = 1 / self._variance(number, shift) if shift else self._weight[number]
-            distance = self._distance[number] - shift
-            rest = left.get(group)
-            if rest is None:
-                rest = left[group] = [*sums[group]]
-            rest[0] -= weight
-            rest[1] -= weight * distance
-            rest[2] -= weight * distance * distance
-        return sum(
-            _Sums(*rest).cost(self._known[group]) - sums[group].cost(self._known[group])
-            for group, rest in left.items()
-        )
+        left: dict[int, _Change] = {}
+        for touch in touched:
+            group = self._group[touch.number]
+            shift = base.get(touch.number, 0.0)
+            weight = self._weight_at(touch.number, shift)
+            distance = self._distance[touch.number] - shift
+            change = left.get(group)
+            if change is None:
+                change = left[group] = _Change()
+            change.weight -= weight
+            change.first -= weight * distance
+            change.second -= weight * distance * distance
+        return self._cost_of(left, sums)
 
     def _with(
         self,
@@ -414,35 +453,40 @@ class Search:
         log: float,
     ) -> float:
         """Return the cost of one more component relative to a base."""
-        changes: dict[int, list[float]] = {}
-        cost, error = 0.0, MODEL_ERROR**2
-        healthy, weights, distances = self._healthy, self._weight, self._distance
-        for number, slack, share in touched:
-            shift = log + slack
+        changes: dict[int, _Change] = {}
+        uncertainty = 0.0
+        # A diagnosis spends most of its time in this loop.
+        for touch in touched:
+            number = touch.number
+            shift = touch.shift(log)
             if shift >= 0:
+                # The touches after it have as much slack or more.
                 break
-            if share != 1:
-                shift = -math.log1p(share * math.expm1(-shift))
-            old = base.get(number, 0.0)
-            if shift >= old:
+            shift_before = base.get(number, 0.0)
+            if shift >= shift_before:
+                # Another component slows the transfer down as much.
                 continue
-            # Shift and variance are inlined: a diagnosis spends most of its time here.
-            after = 1 / (healthy[number] + error * (shift / (1 - shift)) ** 2)
-            before = 1 / self._variance(number, old) if old else weights[number]
-            was, now = distances[number] - old, distances[number] - shift
+            weight = self._weight_at(number, shift)
+            weight_before = self._weight_at(number, shift_before)
+            distance = self._distance[number] - shift
+            distance_before = self._distance[number] - shift_before
             group = self._group[number]
             change = changes.get(group)
             if change is None:
-                change = changes[group] = [0.0, 0.0, 0.0]
-            change[0] += after - before
-            change[1] += after * now - before * was
-            change[2] += after * now * now - before * was * was
-            cost += math.log(before / after)
-        for group, (weight, first, second) in changes.items():
-            own_sums, known = sums[group], self._known[group]
-            cost += _Sums(
-                own_sums.weight + weight, own_sums.first + first, own_sums.second + second
-            ).cost(known) - own_sums.cost(known)
+                change = changes[group] = _Change()
+            change.weight += weight - weight_before
+            change.first += weight * distance - weight_before * distance_before
+            change.second += weight * distance**2 - weight_before * distance_before**2
+            # A prediction that is less certain than the one before costs, too.
+            uncertainty += math.log(weight_before / weight)
+        return uncertainty + self._cost_of(changes, sums)
+
+    def _cost_of(self, changes: Mapping[int, _Change], sums: Sequence[_Sums]) -> float:
+        """Return the cost of changes of groups relative to their sums."""
+        cost = 0.0
+        for group, change in changes.items():
+            known = self._known[group]
+            cost += change.applied(sums[group]).cost(known) - sums[group].cost(known)
         return cost
 
 
@@ -476,7 +520,8 @@ def _least(cost_of: Callable[[float], float], most: float = 0.0) -> tuple[float,
             low, left, of_left = left, right, of_right
             right = low + _GOLDEN * (high - low)
             of_right = cost_of(right)
-    return min((cost, best), (of_left, left), (of_right, right))[::-1]
+    cost, best = min((cost, best), (of_left, left), (of_right, right))
+    return best, cost
 
 
 def _without_doubles(hypotheses: Iterable[Hypothesis]) -> list[Hypothesis]:
