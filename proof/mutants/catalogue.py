@@ -61,8 +61,8 @@ METRICS = (
     Mutant("a session without a judgement ends well", "rfm/guard.py",
            '("skip_sanity_check", "skip_performance_check")', '("skip_sanity_check",)',
            ("rfm/test_choice_of_checks.py::test_a_session_that_judges_nothing_is_refused",)),
-    Mutant("a session whose checks were all skipped ends well", "rfm/guard.py",
-           "        if not ended:\n", "        if ended is None:\n",
+    Mutant("a session whose checks were all skipped ends well", "rfm/started_session.py",
+           "        if not ended.ran:\n", "        if ended.ran is None:\n",
            _session("test_every_test_case_skipped")),
 )  # fmt: skip
 
@@ -162,7 +162,7 @@ VERDICT = (
     Mutant("a requested node without a result is omitted", "judge/verdict/judging.py",
            "missed = dict.fromkeys((*results.requested, *expected_nodes))",
            "missed = dict.fromkeys(expected_nodes)", _NODES),
-    Mutant("a check that skips itself and ran before is a pass", "rfm/guard.py",
+    Mutant("a check that skips itself and ran before is a pass", "rfm/started_session.py",
            "sorted(skips & set(before.ran))", "()",
            _session("test_a_check_that_skips_itself_and_ran_before_is_missed")),
     Mutant("the set of one session is that of all", "judge/verdict/checks.py",

@@ -5,16 +5,19 @@ test_silent_passes.py has a session for each way in which it ends by that.
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from reframe.core import runtime
 from reframe.core.exceptions import ReframeError
 
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.results.session_checks import write_checks
-from fabricheck.rfm import deviations, guard, host, reframe_internals
+from fabricheck.rfm import deviations, guard, host, reframe_internals, started_session
 from fabricheck.rfm.base import MeasuringCheck
+from fabricheck.rfm.started_session import Ended, StartedSession
 
 #: The checks of the partition, each with its tags.
 CHECKS = {
@@ -77,24 +80,23 @@ class System:
             output_prefix=str(outputs),
             get_option=known.__getitem__,
         )
-        names = (*guard.SELECTING, "skip_sanity_check", "skip_performance_check")
+        names = (*started_session.SELECTING, "skip_sanity_check", "skip_performance_check")
         given = dict.fromkeys(names) | {"vars": []} | options
-        self._patch.setattr(guard.runtime, "runtime", lambda: at)
+        self._patch.setattr(runtime, "runtime", lambda: at)
         for name, value in {
             "options": SimpleNamespace(**given),
             "testcases": [self.case(each) for each in checks],
             "checks": [*checks, *unfit],
         }.items():
             self._patch.setattr(reframe_internals.session, name, value)
-        return guard._Session()
+        return StartedSession()
 
     def ran(self, session: Any, *ended: Any, skipped: tuple[Any, ...] = ()) -> Any:
         """Record a session that ended, and return its checks with their outcomes."""
         cases = [self.case(each) for each in ended]
-        found = session.with_outcomes(
-            session.checks(), cases, [self.case(each) for each in skipped], cases
-        )
-        write_checks(guard.Path(guard.runtime.runtime().output_prefix), found)
+        outcome = Ended(cases, cases, [self.case(each) for each in skipped])
+        found = session.with_outcomes(session.checks(), outcome)
+        write_checks(Path(runtime.runtime().output_prefix), found)
         return found
 
 
@@ -257,12 +259,14 @@ LEFT: dict[str, tuple[str, str, str, str | None]] = {
 def test_a_session_ends_well_only_if_each_check_ended(system, name):
     selected, ended, skipped, sentence = LEFT[name]
     session = system.session(*all_checks())
-    cases = [[system.case(check(each)) for each in names] for names in (selected, ended, skipped)]
+    chosen, ran, out = (
+        [system.case(check(each)) for each in names] for names in (selected, ended, skipped)
+    )
     if sentence is None:
-        session.require_left(*cases)
+        session.require_left(chosen, Ended(ran, ran, out))
         return
     with pytest.raises(ReframeError) as refused:
-        session.require_left(*cases)
+        session.require_left(chosen, Ended(ran, ran, out))
     assert sentence in str(refused.value)
 
 

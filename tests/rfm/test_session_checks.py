@@ -16,7 +16,7 @@ import site_checks
 from fabricheck.core.checkout import ROOT
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
-from fabricheck.rfm import guard, reframe_internals
+from fabricheck.rfm import reframe_internals, started_session
 from fabricheck.rfm.findings import NicLoopbackCheck
 from fabricheck.site import partitions, sets, sites
 from session_builder import SessionBuilder
@@ -110,15 +110,15 @@ def test_a_check_that_only_an_allocation_has_is_not_lost_on_a_login_node(monkeyp
         tags = frozenset({"full", "E1"})
 
     partition = SimpleNamespace(fullname="lumi:gpu", features=["devices"], environs=[], extras={})
-    session = object.__new__(guard._Session)
+    session = object.__new__(started_session.StartedSession)
     options = SimpleNamespace(names=None, restore_session=None, vars=None)
     monkeypatch.setattr(reframe_internals.session, "options", options)
     session._generated = [
         SimpleNamespace(check=kind(), partition=partition) for kind in (nic_loopback, stream_local)
     ]
     context = SimpleNamespace(output_prefix=str(tmp_path / "output" / "20260102T030405-1"))
-    monkeypatch.setattr(guard.runtime, "runtime", lambda: context)
-    monkeypatch.setattr(guard, "_whole_partitions", lambda: [partition])
+    monkeypatch.setattr(started_session.runtime, "runtime", lambda: context)
+    monkeypatch.setattr(started_session, "_whole_partitions", lambda: [partition])
     assert session.checks().partitions["lumi:gpu"].checks.keys() == {"stream_local"}
     assert NicLoopbackCheck.depends_on_place
 
