@@ -48,7 +48,7 @@ METHODS = frozenset({
 #: By file and name, why that text is not ours.
 EXCEPTIONS = {
     ("beside/record.py", "sentence"): "paths that a tool or its loader prints are shortened",
-    ("judge/verdict/checks.py", "reason"): "ReFrame names the exception that ended a session",
+    ("judge/verdict/attempts.py", "reason"): "ReFrame names the exception that ended a session",
     ("results/archive.py", "sentence"): "temporary folders become the archives they are of",
     ("results/session.py", "reason"): "ReFrame puts the words of an exception before a reason",
     ("tools/recording.py", "why"): "the output of a tool",

@@ -12,7 +12,8 @@ import pytest
 
 import factories
 from fabricheck.core.errors import NotFoundError
-from fabricheck.judge.verdict import checks, evidence, judging, model
+from fabricheck.judge.verdict import evidence, judging, model
+from fabricheck.judge.verdict.outcomes import choice_of
 from fabricheck.results import reading
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
 from fabricheck.site.sets import Choice
@@ -148,9 +149,9 @@ def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
 
 def test_of_several_choices_no_set_is_the_whole():
     node, names = Choice(("--mode=node",), "node"), Choice(("-n", "stream_local"), None)
-    assert checks.choice_of([node, node]) == node
+    assert choice_of([node, node]) == node
     for both in ([node, names], [names, node]):
-        found = checks.choice_of(both)
+        found = choice_of(both)
         assert found.set is None and set(found.words) == {*node.words, *names.words}
 
 

@@ -5,7 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import factories
-from fabricheck.judge.verdict.checks import Attempt, joint_outcome
+from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.outcomes import joint_outcome
 from fabricheck.judge.verdict.rules import RULES, STATUSES, worst
 from fabricheck.results.entry import Entry
 from fabricheck.results.run_report import MetricResult

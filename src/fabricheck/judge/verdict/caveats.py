@@ -12,7 +12,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.judge.verdict import grounds
-from fabricheck.judge.verdict.checks import Attempt
+from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.node import NodeModel, products
 from fabricheck.results import settings as session_settings
 from fabricheck.results.causes import merged

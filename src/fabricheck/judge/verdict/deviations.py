@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
-from fabricheck.judge.verdict.checks import CheckOutcome
+from fabricheck.judge.verdict.outcomes import CheckOutcome
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.references import entries
 from fabricheck.results.reading import Source

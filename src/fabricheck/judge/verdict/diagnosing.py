@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.judge.diagnosis.model import Degraded, Diagnosis
-from fabricheck.judge.verdict.checks import Attempt, CheckOutcome, Key
+from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.outcomes import CheckOutcome, Key
 from fabricheck.judge.verdict.rules import Finding, finding
 from fabricheck.results import state
 from fabricheck.results.causes import Errors, merged

@@ -26,7 +26,7 @@ from fabricheck.judge.verdict.rules import FAILED, ISOLATING, RULES, STATUSES, T
 from fabricheck.results.requested_nodes import now
 
 if TYPE_CHECKING:
-    from fabricheck.judge.verdict.checks import Key
+    from fabricheck.judge.verdict.outcomes import Key
 
 #: The most nodes that may fail alike and still be accused by contrast, as a part of those that ran.
 FEW = 0.1

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import OF_DEVICES
-from fabricheck.judge.verdict.checks import Attempt, CheckOutcome
+from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.outcomes import CheckOutcome
 from fabricheck.node import NodeModel
 from fabricheck.results import state
 from fabricheck.results.model import ResultDocument

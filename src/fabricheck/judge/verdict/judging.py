@@ -12,8 +12,9 @@ from fabricheck.core import show
 from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict import evidence, model, runs
-from fabricheck.judge.verdict.checks import Attempt, Key, key
+from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.judge.verdict.node import NodeJudgement
+from fabricheck.judge.verdict.outcomes import Key, key
 from fabricheck.judge.verdict.rules import Finding
 from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
 from fabricheck.results.entry import Entry

@@ -13,7 +13,6 @@ from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import (
     caveats,
-    checks,
     counters,
     deviations,
     diagnosing,
@@ -21,8 +20,14 @@ from fabricheck.judge.verdict import (
     model,
     provenance,
 )
-from fabricheck.judge.verdict.checks import CheckOutcome, Key
 from fabricheck.judge.verdict.next_steps import NEXT_STEPS
+from fabricheck.judge.verdict.outcomes import (
+    CheckOutcome,
+    Key,
+    choice_of,
+    joint_outcomes,
+    why_skipped,
+)
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
 from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
 from fabricheck.node import NodeModel
@@ -58,7 +63,7 @@ class NodeJudgement:
         self.ran_in, self.silent_in, self.named = ran_in, silent_in, named
         self.several = nodelists.is_several(subject.node)
         self.title = f"{'the' if self.several else 'node'} {nodelists.titled(subject.node)}"
-        choice = checks.choice_of(source.choice for source in results.sources)
+        choice = choice_of(source.choice for source in results.sources)
         self.choice = choice if set_tag is None else Choice(choice.words, set_tag)
         #: The sets that must be complete: those that a session ran as a whole.
         whole = [source.choice.set for source in results.sources] if set_tag is None else [set_tag]
@@ -69,7 +74,7 @@ class NodeJudgement:
         self.recorded = {
             where: recorded[where] for where in results.partitions if where in recorded
         }
-        self.outcomes = checks.outcomes(results.attempts)
+        self.outcomes = joint_outcomes(results.attempts)
         self.documents = [
             attempt.document for attempt in results.attempts if attempt.document is not None
         ]
@@ -168,7 +173,7 @@ class NodeJudgement:
             passed=sum(not outcome.skipped and not outcome.reasons for outcome in outcomes),
             failed=sum(bool(outcome.reasons) for outcome in outcomes),
             skipped=[
-                model.SkippedCheck(check=outcome.check, why=checks.why_skipped(outcome))
+                model.SkippedCheck(check=outcome.check, why=why_skipped(outcome))
                 for outcome in skipped
             ],
             missing=missing,
@@ -385,39 +390,63 @@ class NodeJudgement:
                     yield key[2]
 
     def _caveats(self, skipped: int, missing: Sequence[str]) -> Iterator[str]:
-        cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
-        if self.subject.simulated is not None:
-            yield "This result comes from a simulated node and says nothing about a machine."
-        elif self._gpus == "none":
-            yield "No GPU was measured, so a PASS accepts no node."
+        """Yield what a reader should know that no reason against PASS states."""
+        yield from self._caveats_of_machine()
         if self.outcomes:
+            cases = [attempt.case for attempt in self.results.attempts if attempt.case is not None]
             yield from caveats.result_caveats(cases, self.documents, len(self.outcomes), skipped)
-        left_out = any(deviation.rule.name == LEFT_OUT for deviation, _ in self._deviations)
-        if not (self.sets or left_out or missing) and self.outcomes:
-            words = self.choice.set or " ".join(self.choice.words)
-            selected = f" ({words} was selected)" if words else ""
-            yield f"It is unknown which set was to run{selected}, so missing checks go unnoticed."
-        yield from (each.sentence for each, accepted in self._deviations if accepted)
-        for where in self.results.partitions if self.sets else ():
-            if where not in self.recorded:
-                yield f"The checks that {where} should have are unknown: no session recorded them."
-            if not partitions.known(where):
-                _, why = partitions.read_site(where.partition(":")[0])
-                yield f"The devices that {where} should have are unknown. {why}"
-        for where in {this_machine.NAME} & {*self.results.partitions}:
-            node = self._node_model(where)
+        yield from self._caveats_of_set(missing)
+        for deviation, accepted in self._deviations:
+            if accepted:
+                yield deviation.sentence
+        if self.sets:
+            for where in self.results.partitions:
+                yield from self._caveats_of_partition(where)
+        if this_machine.NAME in self.results.partitions:
+            node = self._node_model(this_machine.NAME)
             yield from coverage.not_judged(node)
             yield from caveats.missing_limits(self.documents, node)
         yield from caveats.state_caveats(self.results.attempts)
         for errors in self._errors_between:
             if errors.weighs != "uncorrected":
                 yield sentence_of(errors)
-        for source in self.results.sources:
-            for time in set_times.took(source.session) if source.reported else ():
-                if time.over and time.where in self.results.partitions:
-                    yield time.sentence
+        yield from self._caveats_of_times()
         for outcome in self.outcomes.values():
             yield from outcome.notes
+
+    def _caveats_of_machine(self) -> Iterator[str]:
+        """Yield that nothing of a machine was measured, or no GPU of it."""
+        if self.subject.simulated is not None:
+            yield "This result comes from a simulated node and says nothing about a machine."
+        elif self._gpus == "none":
+            yield "No GPU was measured, so a PASS accepts no node."
+
+    def _caveats_of_set(self, missing: Sequence[str]) -> Iterator[str]:
+        """Yield that it is unknown which checks should have run, where no other reason says so."""
+        if self.sets or missing or not self.outcomes:
+            return
+        if any(deviation.rule.name == LEFT_OUT for deviation, _ in self._deviations):
+            return
+        words = self.choice.set or " ".join(self.choice.words)
+        selected = f" ({words} was selected)" if words else ""
+        yield f"It is unknown which set was to run{selected}, so missing checks go unnoticed."
+
+    def _caveats_of_partition(self, where: str) -> Iterator[str]:
+        """Yield which checks and devices of a partition are unknown."""
+        if where not in self.recorded:
+            yield f"The checks that {where} should have are unknown: no session recorded them."
+        if not partitions.known(where):
+            _, why = partitions.read_site(where.partition(":")[0])
+            yield f"The devices that {where} should have are unknown. {why}"
+
+    def _caveats_of_times(self) -> Iterator[str]:
+        """Yield which sets took longer than they should."""
+        for source in self.results.sources:
+            if not source.reported:
+                continue
+            for time in set_times.took(source.session):
+                if time.over and time.where in self.results.partitions:
+                    yield time.sentence
 
 
 def _label(choice: Choice) -> str:

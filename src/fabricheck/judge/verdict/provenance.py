@@ -18,7 +18,7 @@ from fabricheck.results.model import ResultDocument
 from fabricheck.results.series import has_runtime
 
 if TYPE_CHECKING:
-    from fabricheck.judge.verdict.checks import Attempt
+    from fabricheck.judge.verdict.attempts import Attempt
     from fabricheck.judge.verdict.subjects import NodeResults
     from fabricheck.results.reading import Source
 

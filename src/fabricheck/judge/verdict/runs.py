@@ -8,8 +8,9 @@ from itertools import chain
 
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import UNKNOWN
-from fabricheck.judge.verdict.checks import Attempt, Key, failures, key
+from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.judge.verdict.evidence import ROUNDS, Run, Software
+from fabricheck.judge.verdict.outcomes import Key, failures, key
 from fabricheck.judge.verdict.rules import TIMES, Finding, Way, finding
 from fabricheck.judge.verdict.subjects import JudgedNode, NodeResults
 from fabricheck.results import state

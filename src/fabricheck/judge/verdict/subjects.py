@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from fabricheck.judge.verdict.checks import Attempt
+from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.results.reading import Source
 
 #: The name of an unknown node, as for a job that was never placed.

@@ -1,27 +1,15 @@
-"""The findings of one attempt of a check, and of all its attempts on one node."""
+"""The findings of one attempt of a check."""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
 
-from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.core.vocabulary import STATUS_OF_EXIT
-from fabricheck.judge import coverage
 from fabricheck.judge.verdict import counters
-from fabricheck.judge.verdict.rules import (
-    ISOLATING,
-    RULES,
-    TIMES,
-    Finding,
-    Way,
-    finding,
-    in_order,
-)
+from fabricheck.judge.verdict.rules import ISOLATING, Finding, finding, in_order
 from fabricheck.results import metric_records, observed, settings, state, table
 from fabricheck.results.causes import Cause, Use, sentence_of, with_causes
 from fabricheck.results.entry import Entry, scheduled_node
@@ -34,10 +22,6 @@ from fabricheck.results.session import UNREPORTED, Case
 from fabricheck.rfm.acceptance import verification_faults
 from fabricheck.rfm.metrics import where_measured
 from fabricheck.site import partitions
-from fabricheck.site.sets import Choice
-
-#: The most sentences of one attempt; a broken device has hundreds.
-MOST = 8
 
 #: The rules of why a check failed; a doubted value may be excused.
 _RULE_OF_FAILURE: Mapping[Failure | None, str] = {
@@ -47,8 +31,6 @@ _RULE_OF_FAILURE: Mapping[Failure | None, str] = {
     "time-over": "time-limit",
 }
 
-#: The rules of limits, which are those of the devices that a partition states.
-_OF_LIMITS = frozenset({"reference", "peers", "at-times"})
 
 #: Signals by which a program ends through its own fault or its device's (128 + n as an exit code):
 #: abort, arithmetic, invalid address. Not an illegal instruction, which another processor's build
@@ -424,153 +406,3 @@ def _cores_of(where: str) -> int | None:
     """Return the number of cores that the site file states of a partition; None if it does not."""
     processor: Mapping[str, int] = partitions.known(where).get("processor", {})
     return processor.get("num_cpus")
-
-
-@dataclass(frozen=True)
-class CheckOutcome:
-    """All attempts of one check on one node, in the order of their start, and their joint result.
-
-    reasons: why they did not pass. notes: what must be known after a pass.
-    """
-
-    attempts: Sequence[Attempt]
-    reasons: tuple[Finding, ...]
-    notes: tuple[str, ...]
-
-    @property
-    def check(self) -> str:
-        """The name of the check."""
-        return self.attempts[0].check
-
-    @property
-    def skipped(self) -> bool:
-        """Whether it never ran."""
-        return all(attempt.skipped for attempt in self.attempts)
-
-
-def joint_outcome(attempts: Sequence[Attempt], others: Mapping[float, Finding]) -> CheckOutcome:
-    """Return the joint result of several attempts of a check on one node.
-
-    Passes do not excuse what failed since the last one twice in the same way.
-
-    :param attempts: at least one, in the order of their start.
-    :param others: by the start of a session, that a check of it found other devices than stated,
-        which makes its limits meaningless.
-    """
-    passed = [number for number, attempt in enumerate(attempts) if attempt.passed]
-    ran = [attempt for attempt in attempts if not attempt.skipped]
-    since = attempts[passed[-1] + 1 :] if passed else attempts
-    broken = any(times >= TIMES for times in failures(since).values())
-    reasons: list[Finding] = []
-    notes: list[str] = []
-    for number, attempt in enumerate(attempts):
-        for worst in _worst(attempt):
-            limited = worst.rule.name in _OF_LIMITS and attempt.began in others
-            decisive = others[attempt.began] if limited else worst
-            beside = decisive.rule.beside_a_pass
-            if not passed or (broken and attempt in since):
-                reasons.append(decisive)
-            elif beside is None and number < passed[-1]:
-                notes.append(f"An earlier attempt did not count: {decisive.with_check}")
-            elif beside == "UNSTABLE":
-                times = f"passed {len(passed)} of {len(ran)} times"
-                sentence = f"{times}; at time {ran.index(attempt) + 1}: {decisive.sentence}"
-                reasons.append(finding("varies", sentence, attempt.check, decisive.metric))
-            else:
-                reasons.append(replace(decisive, status=beside or decisive.status))
-    findings = chain.from_iterable(attempt.findings for attempt in since)
-    times_far = Counter(each.way for each in findings if each.far_behind_peers)
-    reasons = [
-        replace(reason, rule=RULES["peers"])
-        if reason.rule.name == "reference" and times_far[reason.way] >= TIMES
-        else reason
-        for reason in reasons
-    ]
-    return CheckOutcome(attempts, tuple(_each_once(reasons)), tuple(notes))
-
-
-def _each_once(reasons: Iterable[Finding]) -> list[Finding]:
-    """Return reasons once each: of a limit that several attempts missed, that of the last one."""
-    last: dict[object, Finding] = {}
-    for reason in reasons:
-        missed = reason.rule.name in _OF_LIMITS and reason.metric is not None
-        last[reason.way if missed else reason] = reason
-    return list(last.values())
-
-
-def _worst(attempt: Attempt) -> Iterator[Finding]:
-    """Yield the worst findings of an attempt, and how many more there are."""
-    yield from attempt.findings[:MOST]
-    more = len(attempt.findings) - MOST
-    if more > 0:
-        yield replace(
-            finding(attempt.findings[MOST].rule.name, f"And {more} more.", attempt.check),
-            stands_for=more,
-        )
-
-
-def failures(attempts: Sequence[Attempt]) -> dict[Way, int]:
-    """Return by way how many attempts failed so, those of a missed limit on a common device.
-
-    The devices of an attempt without a document are unknown, and agree with any.
-    """
-    by_attempt = (
-        grouped((finding.way, finding.devices) for finding in attempt.findings)
-        for attempt in attempts
-    )
-    devices = grouped(
-        (way, frozenset().union(*each)) for ways in by_attempt for way, each in ways.items()
-    )
-    return {
-        way: sum(
-            not (devices_of and each[-1]) or not devices_of.isdisjoint(each[-1])
-            for devices_of in each
-        )
-        for way, each in devices.items()
-    }
-
-
-#: The key of a check: ``system:partition``, environment, name.
-Key = tuple[str, str, str]
-
-
-def key(attempt: Attempt) -> Key:
-    """Return the key of the check of an attempt."""
-    case = attempt.case
-    return (case.where, case.environ, attempt.check) if case else ("", "", attempt.check)
-
-
-def outcomes(attempts: Iterable[Attempt]) -> Mapping[Key, CheckOutcome]:
-    """Return by check the joint result of its attempts, all in the order of their start."""
-    by_check = grouped((key(attempt), attempt) for attempt in attempts)
-    others: dict[str, dict[float, Finding]] = defaultdict(dict)
-    for (where, _, _), of_check in by_check.items():
-        for attempt in of_check:
-            other = attempt.other_devices
-            if other is not None and other.rule.name == "setting":
-                others[where][attempt.began] = other
-    return {
-        check: joint_outcome(of_check, others[check[0]]) for check, of_check in by_check.items()
-    }
-
-
-def why_skipped(outcome: CheckOutcome) -> str:
-    """Return why a check was skipped, from its experiment; reports do not state the reason."""
-    case = outcome.attempts[0].case
-    reasons = (
-        experiment.skipped
-        for experiment in coverage.experiments()
-        if case is not None and experiment.id in case.experiments and experiment.skipped
-    )
-    return next(reasons, "the report does not give the reason")
-
-
-def choice_of(choices: Iterable[Choice]) -> Choice:
-    """Return the choice of checks of all sessions: the set that all of them ran as a whole.
-
-    Each job of a pipeline runs one check by its name, so several such sessions form no set.
-    """
-    each = dict.fromkeys(choices)
-    if len(each) == 1:
-        return next(iter(each))
-    return Choice(tuple(dict.fromkeys(word for choice in each for word in choice.words)), None)
