@@ -64,51 +64,65 @@ class Binding:
 class Scheduler:
     """A way to reach nodes: a row of the table.
 
-    name: by which the table knows it. title: its name in sentences. variable: that it sets inside
-    an allocation; None without allocations. node_variable: that it sets to its name of the node on
-    which a process runs. backends: ReFrame's schedulers that submit a job for each check. launcher:
-    ReFrame's launcher of ranks as a step of the allocation around a session. commands: those that
-    ReFrame's schedulers and launchers start. binding: by launcher, the option that binds rank i to
-    the i-th of some cores, and to no other. mask_binding: the launcher's, of masks. step: the words
-    with which the launcher starts. starter: the command that starts a session on a node.
-    once: the options of a job that is not repeated when its node is lost. all_cores: the launcher's
-    option that lets one process use all cores. cxi_service: its options that give a step of one
-    node a CXI service. rank_variable: that it sets to the number of a rank. account_options,
-    account_variables: how an option begins that names the account of a job, and the scheduler's own
-    variables for it. granted: the variables with the number of GPUs that a job has on a node, the
-    exact one first. job_options: the option of a job that each of our variables sets
-    (docs/reference/site-file.md). requested: the line of a job script with the one node that it
-    requests. has_queue: whether a job may wait before it starts. describes_nodes: whether ReFrame
-    has its description of each node. no_drain: what is to be done in place of draining a node, a
-    clause, where no command does it. counts_cores: whether an exclusive job has only the cores that
-    it requests. noise: lines of its commands that say nothing of why a session ended, in part.
+    Below are what it is called, how its jobs and steps are started, and what else is known of it;
+    then what each way answers in its own manner.
     """
 
+    #: By which the table knows it.
     name: str
+    #: Its name in sentences.
     title: str
+
+    #: The variable that it sets inside an allocation; None without allocations.
     variable: str | None = None
+    #: The variable that it sets to its name of the node on which a process runs.
     node_variable: str | None = None
-    backends: tuple[str, ...] = ()
-    launcher: str | None = None
-    starter: str = ""
-    once: tuple[str, ...] = ()
-    all_cores: str = ""
-    step: str = ""
-    mask_binding: Binding | None = None
-    cxi_service: tuple[str, ...] = ()
+    #: The variable that it sets to the number of a rank.
     rank_variable: str | None = None
-    account_options: tuple[str, ...] = ()
-    account_variables: tuple[str, ...] = ()
+    #: The variables with the number of GPUs that a job has on a node, the exact one first.
     granted: tuple[str, ...] = ()
-    job_options: Mapping[str, str] = MappingProxyType({})
-    requested: re.Pattern[str] | None = None
-    has_queue: bool = True
-    describes_nodes: bool = False
-    no_drain: str = ""
-    counts_cores: bool = False
-    noise: tuple[str, ...] = ()
+
+    #: ReFrame's schedulers that submit a job for each check.
+    backends: tuple[str, ...] = ()
+    #: ReFrame's launcher of ranks as a step of the allocation around a session.
+    launcher: str | None = None
+    #: The words with which that launcher starts.
+    step: str = ""
+    #: The command that starts a session on a node.
+    starter: str = ""
+    #: By ReFrame's scheduler or launcher, the commands that it starts.
     commands: Mapping[str, tuple[str, ...]] = MappingProxyType({})
+
+    #: By launcher, the option that binds rank i to the i-th of some cores, and to no other.
     binding: Mapping[str, Binding] = MappingProxyType({})
+    #: The same of `launcher`, with masks of cores.
+    mask_binding: Binding | None = None
+    #: The option of `launcher` that lets one process use all cores.
+    all_cores: str = ""
+    #: The options of `launcher` that give a step of one node a CXI service.
+    cxi_service: tuple[str, ...] = ()
+
+    #: How an option begins that names the account of a job.
+    account_options: tuple[str, ...] = ()
+    #: The scheduler's own variables for the account.
+    account_variables: tuple[str, ...] = ()
+    #: By our variable, the option of a job that it sets (docs/reference/site-file.md).
+    job_options: Mapping[str, str] = MappingProxyType({})
+    #: The options of a job that is not repeated when its node is lost.
+    once: tuple[str, ...] = ()
+    #: The line of a job script with the one node that it requests.
+    requested: re.Pattern[str] | None = None
+
+    #: Whether a job may wait before it starts.
+    has_queue: bool = True
+    #: Whether an exclusive job has only the cores that it requests.
+    counts_cores: bool = False
+    #: Whether ReFrame has the scheduler's description of each node.
+    describes_nodes: bool = False
+    #: What is to be done in place of draining a node, a clause, where no command does it.
+    no_drain: str = ""
+    #: Parts of lines of its commands that say nothing of why a session ended.
+    noise: tuple[str, ...] = ()
 
     def partition(
         self,
