@@ -96,8 +96,15 @@ def test_an_instance_without_an_end_and_one_with_it():
     assert parse_end(text) is None
     ends = text.replace('"expiration": 0.0', '"expiration": 1795918830.5')
     assert parse_end(ends) == datetime.fromtimestamp(1795918830.5)
-    with pytest.raises(LookupError):
-        parse_end(text[:60])
+    assert parse_end(ends.replace(": ", ":")) == datetime.fromtimestamp(1795918830.5)
+
+
+@pytest.mark.parametrize("end", ["null", "[]", "NaN", "1e300"])
+def test_an_end_that_is_no_time_is_named(end):
+    text = recorded("resource-R.json")
+    for damaged in (text[:60], text.replace('"expiration": 0.0', f'"expiration": {end}'), "[]"):
+        with pytest.raises(LookupError, match="prints no expiration: "):
+            parse_end(damaged)
 
 
 def test_jobs_that_run_with_their_nodes(instance):

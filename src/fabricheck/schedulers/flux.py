@@ -9,6 +9,7 @@ it requests one core, no GPU and no time limit, and loses the exit status.
 from __future__ import annotations
 
 import functools
+import json
 import os
 import re
 import shlex
@@ -369,11 +370,12 @@ def parse_end(text: str) -> datetime | None:
     :param text: its resources, as `flux resource R` prints them.
     :raises LookupError: when no end can be read.
     """
-    stated = re.search(r'"expiration": ([0-9.]+)', text)
-    if stated is None:
-        raise LookupError("flux resource R prints no expiration")
-    expiration = float(stated[1])
-    return datetime.fromtimestamp(expiration) if expiration else None
+    try:
+        resources = json.loads(text)
+        expiration = float(resources["execution"]["expiration"])
+        return datetime.fromtimestamp(expiration) if expiration else None
+    except (ValueError, TypeError, KeyError, OverflowError, OSError):
+        raise LookupError(f"flux resource R prints no expiration: {text[:80]!r}") from None
 
 
 def _identifier() -> str:
