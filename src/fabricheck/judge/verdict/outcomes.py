@@ -91,9 +91,9 @@ def _as_peers(reasons: Sequence[Finding], since: Iterable[Attempt]) -> list[Find
 
     :param since: the attempts since the last pass.
     """
-    times_far = Counter(
-        each.way for attempt in since for each in attempt.findings if each.far_behind_peers
-    )
+    times_far: Counter[Way] = Counter()
+    for attempt in since:
+        times_far.update(each.way for each in attempt.findings if each.far_behind_peers)
     judged = []
     for reason in reasons:
         if reason.rule.name == "reference" and times_far[reason.way] >= TIMES:

@@ -127,7 +127,8 @@ def _base(
     if not within:
         return base
     scale = alt.Scale(domain=list(inside), paddingInner=0.15, paddingOuter=0)
-    return base.encode(yOffset=alt.YOffset(f"{within}:N", scale=scale))
+    layer: alt.Chart = base.encode(yOffset=alt.YOffset(f"{within}:N", scale=scale))
+    return layer
 
 
 def _values(unit: str, end: float) -> alt.X:
@@ -138,20 +139,22 @@ def _values(unit: str, end: float) -> alt.X:
 
 def _intervals(base: alt.Chart, unit: str) -> alt.Chart:
     """Return the intervals of the values of this session."""
-    return (
+    layer: alt.Chart = (
         base.mark_rule(strokeWidth=1.5)
         .encode(x=alt.X("low:Q", title=unit), x2="high:Q")
         .transform_filter("datum.own && datum.low !== null")
     )
+    return layer
 
 
 def _peaks(base: alt.Chart, unit: str, thick: int) -> alt.Chart:
     """Return the peaks, each a line across its bar."""
-    return (
+    layer: alt.Chart = (
         base.mark_tick(color="#555555", thickness=2, size=thick + 2)
         .encode(x=alt.X("peak:Q", title=unit))
         .transform_filter("isValid(datum.peak)")
     )
+    return layer
 
 
 def _marks(marks: alt.Chart, which: str, size: int, ink: str, edge: str) -> alt.Chart:
@@ -159,9 +162,10 @@ def _marks(marks: alt.Chart, which: str, size: int, ink: str, edge: str) -> alt.
 
     :param which: their rows, as an expression of Vega.
     """
-    return marks.mark_point(
+    layer: alt.Chart = marks.mark_point(
         size=size, color=ink, filled=True, stroke=edge, strokeWidth=1, opacity=1
     ).transform_filter(which)
+    return layer
 
 
 def _end_texts(base: alt.Chart, unit: str, of_bar: Sequence[str]) -> alt.Chart:
@@ -169,12 +173,13 @@ def _end_texts(base: alt.Chart, unit: str, of_bar: Sequence[str]) -> alt.Chart:
 
     :param of_bar: the columns that name a bar.
     """
-    return (
+    layer: alt.Chart = (
         base.mark_text(align="left", dx=alt.ExprRef("8 + datum.aside"), fontSize=charts.TEXT)
         .transform_joinaggregate(end="max(reach)", groupby=list(of_bar))
         .transform_filter("datum.own")
         .encode(x=alt.X("end:Q", title=unit), text="text:N")
     )
+    return layer
 
 
 def _room_of_texts(shown: Sequence[Row]) -> int:

@@ -143,30 +143,33 @@ def _dashes(labels: Sequence[str], order: Sequence[int], legend: alt.Legend) -> 
 
 def _bands(at: alt.Chart, unit: str) -> alt.Chart:
     """Return the intervals of the values of this session."""
-    return (
+    layer: alt.Chart = (
         at.mark_area(opacity=0.2)
         .encode(y=alt.Y("low:Q", title=unit), y2="high:Q")
         .transform_filter("datum.own && datum.low !== null")
     )
+    return layer
 
 
 def _words_across(base: alt.Chart) -> alt.Chart:
     """Return the names of lines across, above their right ends."""
-    return (
+    layer: alt.Chart = (
         base.mark_text(align="right", dy=-6, fontSize=charts.TEXT - 1)
         .encode(x=alt.value("width"), text="word:N")
         .transform_filter("datum.across")
     )
+    return layer
 
 
 def _published(marked: alt.Chart) -> alt.Chart:
     """Return the published values that have a place on the x axis."""
-    return marked.mark_point(
+    layer: alt.Chart = marked.mark_point(
         size=60, filled=True, opacity=1, stroke="black", strokeWidth=0.8
     ).transform_filter("!datum.own && !datum.across")
+    return layer
 
 
-def _in_panels(chart: alt.LayerChart, panels: Sequence[str]) -> Drawing:
+def _in_panels(chart: alt.LayerChart | alt.FacetChart, panels: Sequence[str]) -> Drawing:
     """Return the drawing with a panel for each collective."""
     facet = alt.Facet("collective:N", title=None, sort=list(panels), header=_HEADER)
     return drawn(

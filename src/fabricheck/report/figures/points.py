@@ -100,6 +100,7 @@ def _across(shown: Sequence[Row], x: str, title: str, logarithmic: bool) -> alt.
 
 def _texts(measured: alt.Chart, align: Literal["left", "right"], dx: int) -> alt.Chart:
     """Return the texts beside the marks of this session."""
-    return measured.mark_text(
+    layer: alt.Chart = measured.mark_text(
         align=align, dx=dx, dy=alt.ExprRef("datum.aside"), fontSize=charts.TEXT - 1
     ).encode(text="text:N")
+    return layer
