@@ -291,6 +291,14 @@ def test_the_fleet_shows_nodes_by_hours_under_load_drift_and_errors(tmp_path, ca
     assert "2.0 of 5" in text
     _, out, _ = run(capsys, tmp_path / "nodes", "--json")
     assert [each["hours"] for each in json.loads(out)["soaks"]] == [5.0, 5.0, 2.0, 5.0]
+    # A round that cannot be read is named, and the other nodes are shown.
+    damaged = tmp_path / "nodes" / "node1" / "output" / "soak-0003" / "round.json"
+    damaged.write_text("{")
+    code, out, err = run(capsys, tmp_path / "nodes")
+    assert code == 4
+    assert str(damaged) in err
+    assert "node1" not in out
+    assert "node2" in out
 
 
 def soaked(node, number, plan):

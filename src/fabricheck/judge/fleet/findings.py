@@ -207,24 +207,30 @@ def findings(fleet: Fleet, before: Fleet | None = None) -> Findings:
     named = [outlier.node for part in judged for outlier in part.outliers]
     named += [outlier.node for part in changed for outlier in (*part.worse, *part.better)]
     sessions = fleet.sessions(named) if named else {}
+    under_load, unread = _soaks(fleet.results)
     return Findings(
-        fleet,
+        replace(fleet, problems=(*fleet.problems, *unread)),
         tuple(_diagnosed(judged, fleet.results, sessions)),
         tuple(groups for part in judged for groups in groups_of(part, fleet)),
         changes,
         sessions,
-        _soaks(fleet.results),
+        under_load,
     )
 
 
-def _soaks(results: Results | None) -> Soaks:
-    """Return what is judged of the last soak of each results folder.
+def _soaks(results: Results | None) -> tuple[Soaks, list[str]]:
+    """Return what is judged of the last soak of each results folder, and what cannot be read.
 
     :param results: None where all names are tables, which have no rounds.
     """
     folders = dict.fromkeys(source.results for source in results.sources) if results else {}
-    last = [soak for folder in folders for soak in soaks.read(folder)[-1:]]
-    return drift.judge_all(last)
+    last, unread = [], []
+    for folder in folders:
+        try:
+            last += soaks.read(folder)[-1:]
+        except InvalidInputError as error:
+            unread.append(str(error))
+    return drift.judge_all(last), unread
 
 
 def _diagnosed(
