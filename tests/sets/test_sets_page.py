@@ -72,3 +72,14 @@ def test_limits_are_at_least_three_times_what_was_recorded_on_h200(site_dry_run)
     for partition, check, seconds in recorded:
         # Some checks were of an earlier version, under a name that none has today.
         assert limits.get((partition, check), math.inf) >= 3 * seconds, check
+
+
+@pytest.mark.slow
+def test_no_program_of_a_set_may_take_longer_than_the_set_says(site_dry_run):
+    """However noisy a node is: the sum of these limits is the column "Their limits"."""
+    run = site_dry_run("h200", **H200_TOOLS)
+    told = run.of("h200:x2")
+    assert len(told) > 40
+    for one in told:
+        script = (run.stage(one.partition, one.check) / "rfm_job.sh").read_text()
+        assert re.findall(r" --time-limit (\d+) ", script) == [f"{one.limit_s:g}"], one.check

@@ -209,6 +209,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @run_after("setup")  # type: ignore[untyped-decorator]
     def _declare_metrics(self) -> None:
+        self.seconds = self.seconds_needed()
         try:
             judged = self.judged_metrics()
             if not judged:
@@ -322,6 +323,10 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _value(self, name: str) -> float:
         return Printed(self._figures[name][0].value)
+
+    def seconds_needed(self) -> int:
+        """Return the time limit of the program in s; overridden where the partition decides."""
+        return int(self.seconds)
 
     def started_programs(self) -> Sequence[Path]:
         """Return the programs that must be there."""
