@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -53,7 +54,8 @@ KILLED = 9
 class Ran:
     """How a program ended, and where its document is."""
 
-    def __init__(self, done: subprocess.CompletedProcess[str], output: Path) -> None:
+    def __init__(self, program: str, done: subprocess.CompletedProcess[str], output: Path) -> None:
+        self.program = program
         self.code = done.returncode
         self.out = done.stdout
         self.err = done.stderr
@@ -62,8 +64,35 @@ class Ran:
         self.sentence = done.stderr.rstrip().rsplit("\n", 1)[-1]
 
     @property
+    def document(self):
+        return load(self.output)
+
+    @property
     def series(self):
-        return load(self.output)["series"]
+        return self.document["series"]
+
+    def refused(self, code: int, parts: Sequence[str]) -> None:
+        """Assert that it ended by a code and one sentence, and what the sentence has."""
+        assert self.code == code
+        assert self.err.count("\n") == 1
+        assert self.err.startswith(f"{self.program}: ")
+        for part in parts:
+            assert part in self.sentence
+        if self.output.exists():
+            document = load(self.output)
+            assert not document["complete"]
+            assert document["outcome"]["exit_code"] == code
+
+    def found_nothing_written(self) -> None:
+        """Assert that it named each element of each destination as wrong, after a whole run."""
+        assert self.code == 5
+        document = load(self.output)
+        assert document["complete"]
+        assert document["faults_injected"] == ["unwritten"]
+        for series in document["series"]:
+            check = series["verification"]
+            assert check["errors"] == check["bytes_checked"] // 8
+        assert "WRONG" in self.err
 
 
 @pytest.fixture
@@ -88,7 +117,7 @@ def run(programs: Path, tmp_path: Path, environment):
             timeout=600,
             check=False,
         )
-        return Ran(done, target)
+        return Ran(name, done, target)
 
     return run
 
@@ -133,7 +162,7 @@ def ranks_in(programs: Path, environment, mpiexec: Path):
             timeout=600,
             check=False,
         )
-        ran = Ran(done, output)
+        ran = Ran(name, done, output)
         if ran.code == KILLED and output.exists():
             ran.code = load(output)["outcome"]["exit_code"]
         return ran

@@ -215,14 +215,7 @@ def test_a_flipped_bit_is_found_where_the_destination_lies(memcpy, operation, me
 def test_a_destination_that_is_never_written_is_found(memcpy, operation, memory):
     ran = memcpy(*QUICK, "--devices", "0", "--operations", operation, "--memory", memory,
                  "--inject-fault", "unwritten")  # fmt: skip
-    assert ran.code == 5
-    document = load(ran.output)
-    assert document["complete"]
-    assert document["faults_injected"] == ["unwritten"]
-    for series in document["series"]:
-        check = series["verification"]
-        assert check["errors"] == check["bytes_checked"] // 8
-    assert "WRONG" in ran.err
+    ran.found_nothing_written()
 
 
 @pytest.mark.parametrize("memory", MEMORY)
@@ -294,14 +287,8 @@ def test_a_host_where_threads_can_not_be_bound_is_an_error(memcpy):
 )  # fmt: skip
 def test_bad_input_gets_one_sentence_and_its_exit_code(memcpy, arguments, code, parts):
     ran = memcpy(*arguments)
-    assert ran.code == code
-    assert ran.err.count("\n") == 1
-    assert ran.err.startswith("memcpy: ")
-    for part in parts:
-        assert part in ran.sentence
-    document = load(ran.output)
-    assert not document["complete"]
-    assert document["outcome"]["exit_code"] == code
+    ran.refused(code, parts)
+    assert ran.output.exists()
 
 
 def test_other_programs_have_no_pages_to_put_elsewhere(programs, tmp_path):
