@@ -141,6 +141,13 @@ def test_without_a_gpu_it_says_so(command, tmp_path):
     assert "No driver lists a GPU" in ended.stderr
 
 
+def test_without_a_gpu_before_none_is_lost(command, tmp_path):
+    where = ("--programs", PROGRAMS, "--state", tmp_path / "l")
+    command("node", "health", "mi250x", *where, code=12)
+    ended = command("node", "health", *where, code=3)
+    assert "No driver lists a GPU of this node" in ended.stderr
+
+
 #: What a look does without: each takes as long to import as the drivers take to answer.
 HEAVY = (
     "reframe",

@@ -129,7 +129,8 @@ def look(
         # A folder that outlives a restart: everything that the log has is of this start.
         description = inventory.described(begun.again(), needs_device=False)
         before = None
-    if not description["devices"] and model is None and before is None:
+    had_some = before is not None and before["devices"]
+    if not description["devices"] and model is None and not had_some:
         raise NotFoundError(
             "No driver lists a GPU of this node: name a node model that states some."
         )
