@@ -38,7 +38,7 @@ def machine(tmp_path):
         path.write_text(TOOL.format(name=path.name, calls=calls, says=said, code=code))
         path.chmod(0o755)
 
-    def run(*arguments, files=(), compilers=(), says=(), bundle="", session=0):
+    def run(*arguments, files=(), compilers=(), says=(), bundle="", image="", session=0):
         for name, text in dict(files).items():
             (drivers / name).parent.mkdir(parents=True, exist_ok=True)
             (drivers / name).write_text(text)
@@ -62,6 +62,8 @@ def machine(tmp_path):
             (checkout / ".venv").mkdir()
             (checkout / ".venv" / "fabricheck-bundle.stamp").touch()
             environment += f'export FABRICHECK_CUDA_PROGRAMS="{bundle}"\n'
+        if image:
+            environment += f'export FABRICHECK_IMAGE="{image}"\n'
         (checkout / "env.sh").write_text(environment)
         variables = {"PATH": f"{tools}:/usr/bin:/bin", "FABRICHECK_DRIVERS": str(drivers)}
         ended = subprocess.run(
@@ -114,6 +116,32 @@ def test_a_bundle_without_a_gpu_of_its_own_says_in_one_sentence_what_to_do(machi
         "run: the bundle's programs are for GPUs of NVIDIA, and its driver shows none: in a "
         "checkout make run measures this machine (docs/any-node.md)\n"
     )
+
+
+def test_an_image_of_rocm_builds_nothing_and_measures_the_gpus(machine):
+    ended = machine("node", files=FOUR_MI250X, image="rocm")
+    assert ended.returncode == 0, ended.stderr
+    assert "programs      built by the image" in ended.stdout
+    assert "cmake" not in ended.calls and "setup.sh" not in ended.calls
+    assert "make" not in ended.calls.split()
+    assert "--system=local:gpu" in ended.calls
+
+
+def test_an_image_of_rocm_without_a_gpu_says_how_it_gets_one(machine):
+    ended = machine("node", image="rocm")
+    assert ended.returncode == 3 and ended.calls == ""
+    assert ended.stderr.startswith(
+        "run: no GPU of AMD is in this container: start it with --device"
+    )
+
+
+def test_an_image_of_this_cpu_builds_nothing_and_says_that_gpus_are_not_measured(machine):
+    ended = machine("smoke", files=H100, compilers=["nvcc"], image="host")
+    assert ended.returncode == 0, ended.stderr
+    said = "run: 2 of NVIDIA GPUs are not measured: this image has programs of the runtime host"
+    assert said in ended.stdout
+    assert "make" not in ended.calls.split() and "local:gpu" not in ended.calls
+    assert "reframe --nocolor --mode=smoke" in ended.calls
 
 
 def test_without_a_gpu_or_its_compiler_it_is_as_it_was(machine):
