@@ -103,6 +103,15 @@ def every_node(
         bool,
         typer.Option("--network-only", help="Measure what joins the nodes, and no node by itself."),
     ] = False,
+    within: Annotated[
+        str | None,
+        typer.Option(
+            "--within",
+            metavar="COMMAND",
+            help="What starts each session in a container that has the checkout, such as 'podman "
+            "run ... IMAGE'.",
+        ),
+    ] = None,
 ) -> int:
     """Run a session on each node of the allocation, all at the same time.
 
@@ -117,7 +126,7 @@ def every_node(
     from fabricheck.schedulers import table
 
     if hosts is not None:
-        if any((nodes, minutes, at_once, stage, network, network_only, soak)):
+        if any((nodes, minutes, at_once, stage, network, network_only, soak, within)):
             raise UsageError("--hosts goes with no other option: one session measures all hosts.")
         return _on_hosts(hosts, tuple(arguments or CHOSEN), notify)
     default = Path("results").absolute()
@@ -135,18 +144,26 @@ def every_node(
     results = host.results_folder(default)
     chosen = tuple(arguments or CHOSEN)
     driver.require_site(chosen)
-    if stage is None:
+    if stage is None and within is None:
         stage = len(allocation.nodes) > staging.FEW_NODES
     if network_only:
         chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
+    if within is not None:
+        if stage or network or network_only or soak is not None:
+            raise UsageError(
+                "--within starts a session of each node in its container: it goes with none of "
+                "--stage, --network, --network-only and --soak."
+            )
+        command = (*words_of(within), "reframe", *command[1:])
+        stage = network = False
     if soak is not None:
         command = soak_command(soak, arguments or (), bool(network or network_only))
         # Each round reads its files anew, hours after what was staged.
         stage, network, chosen = False, False, CHOSEN_OF_SOAK
     run = driver.Driver(
         command, allocation, results, show.line, chosen=chosen, minutes=minutes, at_once=at_once,
-        stage=stage, network_only=network_only,
+        stage=bool(stage), network_only=network_only,
     )  # fmt: skip
     if mark is not None:
         marks.complete(mark, job=run.folder.name)
@@ -170,6 +187,20 @@ def every_node(
     if soak is not None:
         return drift.drift([str(run.folder)])
     return verdict.verdict([str(run.folder)], notify=notify)
+
+
+def words_of(within: str) -> list[str]:
+    """Return the words of the command that starts a container.
+
+    :raises UsageError: where they are none, or there is no such command here.
+    """
+    try:
+        words = shlex.split(within)
+    except ValueError as error:
+        raise UsageError(f"--within '{within}' is no command ({error}).") from None
+    if not words or shutil.which(words[0]) is None:
+        raise UsageError(f"--within '{within}' names no command that is here.")
+    return words
 
 
 def soak_command(hours: float, arguments: Sequence[str], network: bool) -> tuple[str, ...]:
