@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import sys
 
 import pytest
 
 from driver_trees import DIES, Tree
+from nic_trees import FRONTIER
 
 PROGRAMS = "build/host/bin"
 
@@ -73,6 +75,25 @@ def test_what_is_repaired_is_forgotten_on_request(node, look):
     look(code=12)
     assert look("--forget").json["verdict"]["status"] == "PASS"
     assert look().json["verdict"]["status"] == "PASS"
+
+
+def test_a_namespace_that_hides_all_nics_is_no_fault_of_them(node, look):
+    """A container has a network of its own by default, which has no interface of a NIC."""
+    for folder in (node.root / "sys/class/cxi", node.root / "sys/class/net"):
+        shutil.rmtree(folder)
+    (node.root / "sys/class/net/lo").mkdir(parents=True)
+    devices = [node.root / "sys/bus/pci/devices" / nic for _, _, nic, _ in FRONTIER]
+    for device in devices:
+        shutil.rmtree(device.resolve() / "net")
+    found = look(code=13).json["verdict"]
+    assert found["status"] == "INCOMPLETE"
+    (reason,) = found["reasons"]
+    assert reason["rule"] == "setting"
+    assert reason["sentence"].startswith("Node nid001001: no NIC is shown to this process, and ")
+    assert "0000:c5:00.0" in reason["sentence"] and "--network host" in reason["sentence"]
+    # One that is off the bus is lost.
+    (node.root / "sys/bus/pci/devices" / FRONTIER[0][2]).unlink()
+    assert look(code=12).json["verdict"]["reasons"][0]["rule"] == "nics"
 
 
 def test_a_link_that_is_gone_and_a_nic_that_is_down(node, look):

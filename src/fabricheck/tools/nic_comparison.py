@@ -22,6 +22,7 @@ from fabricheck.tools.nic_matching import Matching, Pair, address_of, match
 from fabricheck.tools.nics import (
     LAST_RESTART,
     device_file,
+    hidden_functions,
     most_of_slot,
     restarts,
 )
@@ -112,14 +113,31 @@ def compare(
     elif fabric.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
     there = libraries(node, chosen, None if fabric is None else fabric.provider, root)
+    hidden = tuple(_hidden(node, model, matching, nics, root))
+    gone = () if hidden else _gone(node, model, matching)
     return replace(
         there,
-        differences=(*_gone(node, model, matching), *map(Mismatch, differences)),
+        differences=(*gone, *map(Mismatch, differences)),
         pairs=tuple(matching.pairs),
         unread=tuple(unread),
         notes=(*notes, *there.notes),
-        settings=(*_of_another_kind(node, model, matching, fabric), *there.settings),
+        settings=(*hidden, *_of_another_kind(node, model, matching, fabric), *there.settings),
     )
+
+
+def _hidden(
+    node: str, model: NodeModel, matching: Matching, nics: Sequence[NodeNic], root: Path
+) -> Iterator[str]:
+    """Yield that a namespace hides all NICs: none is shown, and as many are on the bus."""
+    if matching.pairs:
+        return
+    on_the_bus = hidden_functions(nics, root)
+    if len(on_the_bus) >= len(model.nics):
+        yield (
+            f"Node {node}: no NIC is shown to this process, and {listed(on_the_bus)} are on the "
+            "bus with their drivers: a container has a network of its own (start it with "
+            "--network host)."
+        )
 
 
 def _gone(node: str, model: NodeModel, matching: Matching) -> Iterator[Mismatch]:

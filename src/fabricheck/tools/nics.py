@@ -21,6 +21,9 @@ from fabricheck.core.vocabulary import CXI_ERRORS, CXI_RETRIES, IB_ERRORS, NET_E
 from fabricheck.node.fabric import Fabric
 from fabricheck.results.model import NodeNic
 
+#: What the class of a network begins with, of Ethernet or InfiniBand.
+_NETWORK = "0x02"
+
 _PCI_ADDRESS = re.compile(r"[0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]")
 _NUMBER = re.compile(r"-?[0-9]{1,18}")
 _TELEMETRY = re.compile(r"([0-9]{1,20})(?:@[0-9.]+)?")
@@ -65,6 +68,25 @@ def read_nics(
     folders = [*_listed(classes / "cxi"), *_listed(classes / "infiniband")]
     folders = folders or list(_physical(classes / "net"))
     return tuple(_nic(node, folder, fabric, root) for folder in folders)
+
+
+def hidden_functions(nics: Sequence[NodeNic], root: Path = Path("/")) -> list[str]:
+    """Return the PCI addresses of networks that have a driver and are no NIC to this process.
+
+    A network namespace, as a container has by default, hides their interfaces.
+
+    :param nics: those that are shown.
+    """
+    shown = {nic["pci_address"] for nic in nics}
+    hidden = []
+    for device in _listed(root / "sys/bus/pci/devices"):
+        if device.name in shown or not (device / "driver").exists():
+            continue
+        kind = _Reading().text(device / "class", "class") or ""
+        interfaces = [*device.glob("net/*"), *device.glob("*/net/*")]
+        if kind.startswith(_NETWORK) and not interfaces:
+            hidden.append(device.name)
+    return hidden
 
 
 def counters(nic: NodeNic, root: Path = Path("/")) -> dict[str, int]:
