@@ -6,7 +6,7 @@ import pytest
 
 import factories
 from fabricheck.judge.verdict.next_steps import NEXT_STEPS
-from fabricheck.judge.verdict.rules import RULES
+from fabricheck.judge.verdict.rules import OF_A_SOAK, RULES
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes, now, write
@@ -521,6 +521,7 @@ def test_every_rule_is_reached_in_this_file():
     elsewhere = {"isolated", "peers"}  # test_verdict_evidence.py
     elsewhere |= {"nothing-judged"}  # test_grounds.py
     elsewhere |= set(typing.get_args(DeviationName))  # test_deviations.py
+    elsewhere |= set(OF_A_SOAK)  # tests/drift
     assert set(RULES) == {*OF_A_CHECK, *OF_A_NODE, "nothing-passed", *elsewhere}
 
 
