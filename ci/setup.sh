@@ -101,11 +101,10 @@ python=${PYTHON:-python3}
   || fail "'$python' is not Python 3.11 or newer; name one by PYTHON=..."
 
 # An index may be slow or break off; what one attempt has downloaded is in pip's cache for the next.
-# Python compiles a module when it is first imported, and most of these never are.
 install() {
   local attempt
   for attempt in 1 2 3; do
-    .venv/bin/python -m pip install -q --no-compile --disable-pip-version-check --timeout 60 "$@" && return
+    .venv/bin/python -m pip install -q --disable-pip-version-check --timeout 60 "$@" && return
     echo "setup: pip failed (attempt $attempt of 3)" >&2
   done
   return 1
