@@ -32,11 +32,13 @@ QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 # Programs that hang and sessions of ReFrame are waited for: three workers for two cores.
 WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
+# The longest first.
+LINTS := types rules format imports cpp vocabulary schema prose sentences steps
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # Modules that are compiled once serve each worker and each process of a test.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report check test test-all times build programs setup setup-test setup-full coverage faults mutants slips fuzz docs snapshots lint format test-programs sanitized compile-checks clean
+.PHONY: run report check test test-all times build programs setup setup-test setup-full coverage faults mutants slips fuzz docs snapshots lint lint-tests $(addprefix lint-,$(LINTS)) format test-programs sanitized compile-checks clean
 
 run:
 	@ci/run.sh "$(SET)" "$(SYSTEM)"
@@ -77,7 +79,8 @@ setup-test:
 setup-full:
 	@ci/setup.sh full
 
-test: test-programs lint
+test: test-programs
+	@$(MAKE) --no-print-directory lint LINTS="$(LINTS) tests"
 	source ./env.sh; $(PYTEST) -m "not full"
 
 test-all: test sanitized compile-checks
@@ -119,17 +122,35 @@ docs: setup-test
 snapshots: setup-test
 	source ./env.sh; WRITE_SNAPSHOTS=1 $(PYTEST) tests/snapshots
 
+# The parts run beside each other: most of them keep one core busy.
 lint: setup-test
+	@$(MAKE) --no-print-directory --jobs=$(shell nproc) --output-sync --keep-going \
+	  $(addprefix lint-,$(LINTS))
+
+lint-rules:
 	.venv/bin/ruff check .
+lint-format:
 	.venv/bin/ruff format --check .
+lint-types:
 	.venv/bin/mypy
+lint-imports:
 	.venv/bin/lint-imports --no-cache
-	.venv/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
+lint-cpp:
+	@.venv/bin/clang-format --dry-run --Werror $(CXX_SOURCES)
+lint-vocabulary:
 	.venv/bin/python ci/vocabulary.py --check
+lint-schema:
 	.venv/bin/python ci/result_schema.py --check
+lint-prose:
 	.venv/bin/python ci/prose.py
+lint-sentences:
 	.venv/bin/python ci/own_sentences.py
+lint-steps:
 	.venv/bin/python ci/steppable.py
+# All tests are imported once: then modules are compiled, and not by each worker of make test.
+lint-tests:
+	@mkdir -p build; source ./env.sh; python -m pytest -qq --collect-only > build/tests.log \
+	  || { cat build/tests.log; exit 1; }
 
 format: setup-test
 	.venv/bin/ruff check --fix .
