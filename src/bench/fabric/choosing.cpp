@@ -20,6 +20,7 @@ constexpr double kLowPair = 0.9;
 constexpr std::size_t kFewestOfClass = 24;
 constexpr std::size_t kMostPairs = 8;  // of a node
 constexpr unsigned kSeedOfSuspects = 2;
+constexpr int kLeftOut = 0;  // the phase of rounds that are not looked at
 
 /// A rate of phase 1: its class, the NICs that send and receive, its logarithm.
 struct Sample {
@@ -77,10 +78,16 @@ std::vector<Sample> samples_of(const std::vector<Node>& nodes,
 
 /// Distances in order; the last is an unknown one.
 int order_of(const std::string& distance) {
-  return distance == distance::same_switch   ? 0
-         : distance == distance::same_group  ? 1
-         : distance == distance::other_group ? 2
-                                             : 3;
+  if (distance == distance::same_switch) {
+    return 0;
+  }
+  if (distance == distance::same_group) {
+    return 1;
+  }
+  if (distance == distance::other_group) {
+    return 2;
+  }
+  return 3;
 }
 
 /// Puts the rates of small classes into the largest of their position, of equal ones the nearest.
@@ -137,45 +144,62 @@ void relate(std::vector<Sample>& samples) {
   }
 }
 
-/// The scores of NICs by node, position and whether they send.
-using Scores = std::map<std::tuple<int, int, bool>, double>;
+/// A NIC that sends or receives; of all of a node at once the position is kAllNics.
+struct End {
+  int node = 0;
+  int position = 0;
+  bool sends = false;
+};
+
+bool operator<(const End& a, const End& b) {
+  return std::tie(a.node, a.position, a.sends) < std::tie(b.node, b.position, b.sends);
+}
+
+using Scores = std::map<End, double>;
+
+/// A NIC of a node, by both numbers.
+using Nic = std::pair<int, int>;
 
 /// The scores of phase 1, of NICs apart or of all at once, less the median of their position.
 Scores scores_of(const std::vector<Sample>& samples, bool together) {
-  std::map<std::tuple<int, int, bool>, std::vector<double>> ends;
+  std::map<End, std::vector<double>> logs;
   for (const auto& sample : samples) {
-    if (sample.phase == 1 && (sample.position == kAllNics) == together) {
-      ends[{sample.sender, sample.position, true}].push_back(sample.log);
-      ends[{sample.receiver, sample.position, false}].push_back(sample.log);
+    const bool of_all = sample.position == kAllNics;
+    if (sample.phase == 1 && of_all == together) {
+      logs[{sample.sender, sample.position, true}].push_back(sample.log);
+      logs[{sample.receiver, sample.position, false}].push_back(sample.log);
     }
   }
   Scores scores;
-  for (auto& [end, values] : ends) {
+  for (auto& [end, values] : logs) {
     if (values.size() >= kFewestPartners) {
       scores[end] = median(std::move(values));
     }
   }
-  std::map<std::pair<int, bool>, std::vector<double>> positions;
+  std::map<std::pair<int, bool>, std::vector<double>> alike;  // by position and direction
   for (const auto& [end, score] : scores) {
-    positions[{std::get<1>(end), std::get<2>(end)}].push_back(score);
+    alike[{end.position, end.sends}].push_back(score);
   }
   for (auto& [end, score] : scores) {
-    score -= median(positions[{std::get<1>(end), std::get<2>(end)}]);
+    score -= median(alike[{end.position, end.sends}]);
   }
   return scores;
 }
 
 /// Adds the lowest score of each NIC that is low.
-void add_low(const Scores& scores, std::map<std::pair<int, int>, double>& low) {
+void add_low(const Scores& scores, std::map<Nic, double>& low) {
   std::vector<double> sizes;
   for (const auto& [end, score] : scores) {
     sizes.push_back(std::abs(score));
   }
-  const double limit =
-      std::max(-std::log(1 - kLeastLow), sizes.empty() ? 0 : kDeviations * median(sizes));
+  if (sizes.empty()) {
+    return;
+  }
+  const double limit = std::max(-std::log(1 - kLeastLow), kDeviations * median(sizes));
   for (const auto& [end, score] : scores) {
     if (score < -limit) {
-      const auto [entry, fresh] = low.try_emplace({std::get<0>(end), std::get<1>(end)}, score);
+      const Nic nic{end.node, end.position};
+      const auto [entry, fresh] = low.try_emplace(nic, score);
       entry->second = std::min(entry->second, score);
     }
   }
@@ -222,6 +246,55 @@ std::size_t free_set(const std::vector<std::set<int>>& sets, const NodePair& pai
   return static_cast<std::size_t>(set_of_pair - sets.begin());
 }
 
+/// The low NICs of at most so many nodes, the lowest first.
+std::vector<Suspect> suspects_of(const std::map<Nic, double>& low, std::size_t most_nodes) {
+  std::vector<std::pair<double, Nic>> order;
+  for (const auto& [nic, score] : low) {
+    order.emplace_back(score, nic);
+  }
+  std::sort(order.begin(), order.end());
+  std::vector<Suspect> suspects;
+  std::set<int> suspected;
+  for (const auto& [score, nic] : order) {
+    const auto [node, position] = nic;
+    if (suspected.count(node) == 0 && suspected.size() == most_nodes) {
+      continue;
+    }
+    suspected.insert(node);
+    suspects.push_back({node, position});
+  }
+  return suspects;
+}
+
+/// The nodes with a score and no low NIC.
+std::set<int> proven_by(const Scores& apart, const Scores& together,
+                        const std::map<Nic, double>& low) {
+  std::set<int> nodes;
+  for (const auto* scores : {&apart, &together}) {
+    for (const auto& [end, score] : *scores) {
+      nodes.insert(end.node);
+    }
+  }
+  for (const auto& [nic, score] : low) {
+    nodes.erase(nic.first);
+  }
+  return nodes;
+}
+
+/// The first pairs, of which at most kMostPairs have a node in common.
+std::vector<NodePair> first_of(const std::vector<NodePair>& pairs) {
+  std::vector<std::set<int>> sets(kMostPairs);
+  std::vector<NodePair> first;
+  for (const auto& pair : pairs) {
+    const auto at = free_set(sets, pair);
+    if (at < sets.size()) {
+      sets[at].insert({pair.first, pair.second});
+      first.push_back(pair);
+    }
+  }
+  return first;
+}
+
 }  // namespace
 
 Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& rounds) {
@@ -229,39 +302,13 @@ Chosen choose(const std::vector<Node>& nodes, const std::vector<MeasuredRound>& 
   relate(samples);
   const auto apart = scores_of(samples, false);
   const auto together = scores_of(samples, true);
-  std::map<std::pair<int, int>, double> low;
-  std::set<int> seen;
-  for (const auto* scores : {&apart, &together}) {
-    add_low(*scores, low);
-    for (const auto& [end, score] : *scores) {
-      seen.insert(std::get<0>(end));
-    }
-  }
-
-  std::vector<std::pair<double, std::pair<int, int>>> order;
-  for (const auto& [end, score] : low) {
-    order.emplace_back(score, end);
-    seen.erase(end.first);
-  }
-  std::sort(order.begin(), order.end());
+  std::map<Nic, double> low;
+  add_low(apart, low);
+  add_low(together, low);
   Chosen chosen;
-  std::set<int> suspected;
-  const auto most = std::max<std::size_t>(1, nodes.size() / kMostNodes);
-  for (const auto& [score, end] : order) {
-    if (suspected.count(end.first) > 0 || suspected.size() < most) {
-      suspected.insert(end.first);
-      chosen.suspects.push_back({end.first, end.second});
-    }
-  }
-  chosen.proven = std::move(seen);
-  std::vector<std::set<int>> sets(kMostPairs);
-  for (const auto& pair : lowest_of(samples, apart, 1)) {
-    const auto at = free_set(sets, pair);
-    if (at < sets.size()) {
-      sets[at].insert({pair.first, pair.second});
-      chosen.low_pairs.push_back(pair);
-    }
-  }
+  chosen.suspects = suspects_of(low, std::max<std::size_t>(1, nodes.size() / kMostNodes));
+  chosen.proven = proven_by(apart, together, low);
+  chosen.low_pairs = first_of(lowest_of(samples, apart, 1));
   return chosen;
 }
 
@@ -337,14 +384,14 @@ std::vector<Round> plan_pairs(const std::vector<NodePair>& pairs, const std::set
 
 std::vector<NodePair> still_low(const std::vector<Node>& nodes,
                                 const std::vector<MeasuredRound>& rounds, std::size_t count) {
-  auto some = rounds;
-  for (std::size_t i = 0; i < some.size(); ++i) {
-    // What phase 2 measured before is not looked at.
-    if (some[i].phase == 2) {
-      some[i].phase = i + count < some.size() ? 0 : 2;
+  auto considered = rounds;
+  const std::size_t earlier = considered.size() - std::min(count, considered.size());
+  for (std::size_t i = 0; i < earlier; ++i) {
+    if (considered[i].phase == 2) {
+      considered[i].phase = kLeftOut;
     }
   }
-  auto samples = samples_of(nodes, some);
+  auto samples = samples_of(nodes, considered);
   relate(samples);
   return lowest_of(samples, scores_of(samples, false), 2);
 }
