@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 
 import pytest
@@ -92,6 +93,23 @@ def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view)
     other["roots"] = other["roots"][1:]
     (view.parent / "spack.lock").write_text(json.dumps(other))
     assert "the lock has no fabricheck, so it does not state" in software.describe(used(view))[0][0]
+
+
+def test_the_programs_have_their_digests_and_the_checkout_its_commit(view, tmp_path):
+    (view / "bin" / "stream").write_bytes(b"a program")
+    (view / "bin" / "also").symlink_to(view / "bin" / "stream")
+    (view / "bin" / "gone").symlink_to(view / "bin" / "nothing")
+    software.write(tmp_path / "out", [used(view), software.Used("lumi", "none", {})])
+    outputs = [tmp_path / "elsewhere", tmp_path / "out"]
+    now = json.loads((tmp_path / "out" / "software" / "software.json").read_text())["written"]
+    record = software.recorded(outputs, now - 1, now + 1)
+    without, with_programs = record.environments
+    of_program = hashlib.sha256(b"a program").hexdigest()
+    assert with_programs.sha256 == {"stream": of_program, "also": of_program}
+    assert with_programs.files == ["lumi.rocm.spack.lock"]
+    assert without.sha256 == {}
+    assert record.checkout == checkout.commit()
+    assert software.recorded(outputs, now + 10, now + 20) is None
 
 
 def test_results_show_says_it_of_its_own_session_only(command, view, results_folder):

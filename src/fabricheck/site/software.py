@@ -6,11 +6,14 @@ its ``spack.yaml`` names is compared with them.
 
 The record is written when a session starts, for the environments that it runs, in the folder
 ``software`` among the outputs of its checks: ``software.json``, and the lock of each Spack
-environment.
+environment. It has the commit of the checkout, whose checks and limits the session uses, and the
+SHA-256 of each program.
 """
 
 from __future__ import annotations
 
+import functools
+import hashlib
 import json
 import re
 import runpy
@@ -23,6 +26,7 @@ from typing import Any, Literal
 import yaml
 from pydantic import AliasPath, Field, model_validator
 
+from fabricheck.core import checkout
 from fabricheck.core.checkout import ROOT
 from fabricheck.core.errors import FabricheckError, InvalidInputError
 from fabricheck.core.models import StrictModel, parse_model, read_model
@@ -189,13 +193,32 @@ class Used:
         return f"{self.system} {self.environ}"
 
 
-class _Entry(StrictModel, extra="ignore"):
+class Environment(StrictModel, extra="ignore"):
+    """What a session recorded of an environment: its statements, its lock and its programs.
+
+    folder: of its programs, in the checkout where they are there. files: the names of its locks.
+    sha256: of each program by its name; empty in records from before it was recorded, and where the
+    folder cannot be read.
+    """
+
     says: list[str]
+    system: str = ""
+    environment: str = ""
+    spack_environment: str | None = None
+    folder: str | None = None
+    files: list[str] = []
+    sha256: dict[str, str] = {}
 
 
-class _Record(StrictModel, extra="ignore"):
+class Record(StrictModel, extra="ignore"):
+    """What a session recorded of its software.
+
+    written: in s since 1970. checkout: the commit of its checks and limits; None in older records.
+    """
+
     written: float
-    environments: list[_Entry]
+    checkout: str | None = None
+    environments: list[Environment]
 
 
 def home(spack_environment: str) -> Path:
@@ -228,10 +251,16 @@ def write(folder: Path, used: Iterable[Used]) -> list[str]:
                 "spack_environment": use.extras.get("spack_environment"),
                 **{extra: use.extras.get(extra) for extra in PROGRAMS},
                 "files": [] if locked is None else [name],
+                "folder": _in_checkout(use.extras.get("programs")),
+                "sha256": digests(use.extras.get("programs")),
                 "says": says,
             }
         )
-    record = {"written": time.time(), "environments": entries}
+    record = {
+        "written": time.time(),
+        "checkout": checkout.commit(),
+        "environments": entries,
+    }
     target = folder / FOLDER / FILE
     target.parent.mkdir(parents=True, exist_ok=True)
     write_all({**texts, target: json.dumps(record, indent=1) + "\n"})
@@ -284,21 +313,64 @@ def is_inside(folder: Path, environment: Path) -> bool:
     return folder.resolve().is_relative_to(environment.resolve())
 
 
-def sentences(outputs: Iterable[Path], start: float, end: float) -> list[str]:
-    """Return the statements of a session's record; empty without one.
+def _in_checkout(folder: str | None) -> str | None:
+    """Return a folder relative to the checkout, where it is in it."""
+    if folder and Path(folder).is_relative_to(checkout.ORIGIN):
+        return str(Path(folder).relative_to(checkout.ORIGIN))
+    return folder
+
+
+def digests(programs: str | None) -> dict[str, str]:
+    """Return the SHA-256 of each program in a folder by its name; of a link that of its target."""
+    folder = Path(programs) if programs else None
+    if folder is None or not folder.is_dir():
+        return {}
+    paths = [path for path in sorted(folder.iterdir()) if path.is_file()]
+    digest_of = {}
+    for path in paths:
+        try:
+            state = path.stat()
+            digest_of[path.name] = _digest(path, state.st_mtime_ns, state.st_size)
+        except OSError:
+            continue  # one that nobody may read cannot be run either
+    return digest_of
+
+
+@functools.lru_cache(maxsize=256)
+def _digest(path: Path, _changed: int, _bytes: int) -> str:
+    # Cached, because checks that compile record the same programs again.
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+def recorded(outputs: Iterable[Path], start: float, end: float) -> Record | None:
+    """Return a session's record; None without one.
 
     :param outputs: the folders where the outputs of its checks may be, in order.
     :param start: of the session, in s since 1970; another session's record is ignored.
     :param end: of the session, likewise.
+    :raises InvalidInputError: when it is damaged.
     """
     for folder in outputs:
         path = folder / FOLDER / FILE
         if not path.is_file():
             continue
         try:
-            record = read_model(path, _Record)
+            record = read_model(path, Record)
         except FabricheckError:
-            return [f"{path}: this is not a record of a session's software."]
+            raise InvalidInputError(
+                f"{path}: this is not a record of a session's software."
+            ) from None
         if start - _SLACK_S <= record.written <= end + _SLACK_S:
-            return [sentence for entry in record.environments for sentence in entry.says]
-    return []
+            return record
+    return None
+
+
+def sentences(outputs: Iterable[Path], start: float, end: float) -> list[str]:
+    """Return the statements of a session's record; empty without one. Parameters as `recorded`."""
+    try:
+        record = recorded(outputs, start, end)
+    except InvalidInputError as damaged:
+        return [str(damaged)]
+    if record is None:
+        return []
+    return [sentence for entry in record.environments for sentence in entry.says]
