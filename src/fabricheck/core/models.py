@@ -5,6 +5,7 @@ A key of an object occurs once and numbers are finite; a model has no unknown ke
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import sys
@@ -161,7 +162,7 @@ def parse_model(text: str, kind: type[M], path: Path | str) -> M:
     :raises InvalidFile: as `read_model`.
     """
     try:
-        model = TypeAdapter(kind).validate_json(text)
+        model: M = _adapter(kind).validate_json(text)
     except ValidationError as error:
         raise InvalidFile(path, *_first_fault(error)) from None
     parse_json(text, path)
@@ -174,9 +175,23 @@ def validated(kind: type[M], content: Any, path: Path | str) -> M:
     :raises InvalidFile: for the first fault, naming file and key.
     """
     try:
-        return TypeAdapter(kind).validate_python(content)
+        valid: M = _adapter(kind).validate_python(content)
     except ValidationError as error:
         raise InvalidFile(path, *_first_fault(error, content)) from None
+    return valid
+
+
+def _adapter(kind: Any) -> TypeAdapter[Any]:
+    """Return what validates a type; made once, since each takes some 10 ms."""
+    try:
+        return _made(kind)
+    except TypeError:
+        return TypeAdapter(kind)  # a type with constraints of its own may have no hash
+
+
+@functools.cache
+def _made(kind: Any) -> TypeAdapter[Any]:
+    return TypeAdapter(kind)
 
 
 def _first_fault(error: ValidationError, content: Any = None) -> tuple[str | None, str]:
