@@ -138,7 +138,8 @@ class Round(StrictModel):
     soak: the name of the soak. plan: that of the soak when it ran. session: the name of its
     session. began_h: hours since the soak began, by the lengths of the rounds before. took_s: how
     long its programs ran; of a simulated node by the simulated clock. load_s: the part of it under
-    load. cpu_s: time of processors that the load took. members, values: what was measured, by the
+    load. cpu_s: time of processors that the load took. commits: of the programs; empty in records
+    from before it was recorded. members, values: what was measured, by the
     same names. problem: why nothing of it can be judged, a clause. ended: why the soak ended with
     it before its hours, a clause.
     """
@@ -155,6 +156,7 @@ class Round(StrictModel):
     load_s: NonNegativeFloat = 0.0
     cpu_s: NonNegativeFloat | None = None
     clock: Clock | None = None
+    commits: list[str] = []
     members: dict[str, Member] = {}
     values: dict[str, Value] = {}
     devices: dict[int, DeviceRound] = {}
@@ -260,6 +262,7 @@ def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
         began_h=soak.hours,
         took_s=sum(map(_seconds_of, documents)),
         clock=documents[0]["clock"] if documents else None,
+        commits=sorted({document["program"]["commit"] for document in documents}),
     )
     if kind == "quiet":
         members, values = _of_metrics(results.metrics)
