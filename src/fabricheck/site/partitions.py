@@ -216,6 +216,17 @@ def choose(name: str, *folders: Path) -> list[Target]:
     return [Target(system, each, _environments(site, wanted, each)) for each in chosen]
 
 
+def target(where: str) -> Target | None:
+    """Return a partition with its environments by the site file of its system; None without one."""
+    system_name, _, name = where.partition(":")
+    site, _ = read_site(system_name)
+    for system in site.get("systems", []):
+        for partition in system["partitions"]:
+            if (system["name"], partition["name"]) == (system_name, name):
+                return Target(system, partition, _environments(site, system_name, partition))
+    return None
+
+
 def _environments(site: Mapping[str, Any], system: str, partition: Section) -> list[Section]:
     names = {"*", system, f"{system}:{partition['name']}"}
     return [

@@ -90,7 +90,7 @@ def gather(*where: Path, system: str | None = None) -> dict[str, list[dict[str, 
     _require(where)
     sections: dict[str, list[dict[str, Any]]] = {}
     defined: dict[str, Path] = {}
-    for file in files(*where) if system is None else [_file_of(system, *where)]:
+    for file in files(*where) if system is None else [file_of(system, *where)]:
         site = read(file)
         if system is not None:
             site["systems"] = [each for each in site["systems"] if each["name"] == system]
@@ -119,7 +119,12 @@ def _require(where: Sequence[Path]) -> None:
             )
 
 
-def _file_of(system: str, *where: Path) -> Path:
+def file_of(system: str, *where: Path) -> Path:
+    """Return the site file of a system: the one of its name, else the first that has it.
+
+    :raises NotFoundError: when there is none.
+    :raises InvalidInputError: as `gather` for a file before it.
+    """
     named = [folder / f"{system}.py" for folder in where if (folder / f"{system}.py").is_file()]
     others = [file for file in files(*where) if file not in named]
     known = []
