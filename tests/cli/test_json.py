@@ -62,6 +62,8 @@ ELSEWHERE = {
     "limits show": "references/test_references_command.py",
     "limits transfer": "calibration/test_command.py",
     "site sets": "sets/test_sets_command.py",
+    "acceptance status": "acceptance/test_acceptance_status.py",
+    "acceptance verify": "acceptance/test_acceptance_record.py",
     "drift": "drift/test_soak_command.py",
     "network nics": "nics/test_nics_recorded.py",
     "node health": "nics/test_health.py",
@@ -69,9 +71,9 @@ ELSEWHERE = {
     "papers fidelity": "papers/test_mi250x.py",
 }
 WRITING = {
-    "beside rounds", "beside table", "every-node", "network record", "node best-gpus", "node draft",
-    "node platform", "node record", "report", "results export", "results join", "results pack",
-    "results record", "site first-hour", "soak",
+    "acceptance close", "acceptance repeat", "beside rounds", "beside table", "every-node",
+    "network record", "node best-gpus", "node draft", "node platform", "node record", "report",
+    "results export", "results join", "results pack", "results record", "site first-hour", "soak",
 }  # fmt: skip
 
 #: Names in a text: of checks and metrics, experiments, partitions, statuses.

@@ -46,6 +46,7 @@ def test_hours_are_those_of_programs_whatever_the_clock_and_the_wait(measured):
     # The session took a minute by a clock that was set, and may have waited for another one.
     each = measured()
     assert (each.took_s, each.load_s, each.problem) == (640.0, 600.0, None)
+    assert each.commits == ["unknown"]
     assert each.devices[0].throttled_s == {"power": 30.0}
 
 

@@ -26,6 +26,7 @@ GROUPS = {
     "limits": "What each metric must reach, and where that comes from.",
     "site": "A site before its first measurement.",
     "network": "NICs, and what is slow between nodes.",
+    "acceptance": "The acceptance of a machine: agreement, record, signature.",
     "papers": "Comparison with publications.",
     "beside": "Third-party tools beside our programs.",
 }
@@ -74,6 +75,19 @@ _ALL = {
     "network nics": ("cli.nics", "Compare the NICs of this node with its node model."),
     "network record": ("cli.record", "Write that to a result document, as a check does."),
     "network fabric": ("cli.fabric", "Name the NICs, nodes and switches that are slow."),
+    "acceptance status": (
+        "cli.acceptance_status",
+        "Show which node has met which agreed criterion, and what to run next.",
+    ),
+    "acceptance close": ("cli.acceptance_close", "Write the record into one folder, and sign it."),
+    "acceptance verify": (
+        "cli.acceptance_verify",
+        "Check a record: digests, signatures, and its documents judged again.",
+    ),
+    "acceptance repeat": (
+        "cli.acceptance_repeat",
+        "Print the commands that build the same programs beside today's, and compare.",
+    ),
     "papers claims": (
         "papers.claims_command",
         "Show which published findings are reproduced here.",

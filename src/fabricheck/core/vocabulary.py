@@ -91,6 +91,9 @@ COMMAND_EXITS: Mapping[int, str] = {
     12: "a node failed",
     13: "no node failed and one is unstable or incomplete",
     14: "a node stands out from the others",
+    15: "files are not those of an acceptance's manifest",
+    16: "a signature is missing, or of another key or manifest",
+    17: "an acceptance judged again says otherwise",
 }
 EXIT_GOOD: Final = 0
 EXIT_DEFECT: Final = 1
@@ -104,6 +107,9 @@ EXIT_MISSING: Final = 11
 EXIT_NODE_FAILED: Final = 12
 EXIT_NODE_OPEN: Final = 13
 EXIT_ODD: Final = 14
+EXIT_ALTERED: Final = 15
+EXIT_NOT_SIGNED: Final = 16
+EXIT_JUDGED_OTHERWISE: Final = 17
 
 #: Of which experiment.
 Experiment = Literal[

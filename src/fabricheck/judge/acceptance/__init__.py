@@ -1,0 +1,1 @@
+"""The acceptance record: what was agreed, what each node reached, what was let through."""
