@@ -10,6 +10,8 @@ from calibrate_command import entries, run, words
 import factories
 from fabricheck.cli import calibrate
 from fabricheck.core.errors import UsageError
+from fabricheck.judge.coverage import checks_folders
+from fabricheck.references import listing
 from fabricheck.site import this_machine
 from full_disk import files_of_at_most
 from session_builder import HOST, SessionBuilder, measured, several
@@ -144,7 +146,10 @@ def test_other_devices_are_shown_side_by_side(command, folder):
     assert "stream_local copy_worst GB/s 100 90" in said
 
 
-def test_like(command, folder):
+def test_like(command, folder, monkeypatch):
+    # ReFrame is asked once: it takes a second and a half.
+    asked = listing.ask(HOST, checks_folders())
+    monkeypatch.setattr(listing, "ask", lambda *_: asked)
     text = STREAM + "  local:large:\n    copy_worst: [0, null, null, GB/s]\n"
     (folder / "stream.yaml").write_text(text)
     run(command, folder, several(folder.parent, STEADY), "--write")
