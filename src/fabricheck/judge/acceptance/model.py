@@ -100,7 +100,7 @@ class Attempt(StrictModel):
     place: the results folder by its number and the path in it; with the session's id it names the
     session. set: that ran as a whole; None for a part of one. status, provisional: of the verdict.
     failed_before: checks that failed and were run again within the session. accepts: deviations
-    that the site file lets pass. clock_back_s: how much earlier its clock was than that of what
+    that the site file accepts. clock_back_s: how much earlier its clock was than that of what
     began before.
     """
 
