@@ -210,6 +210,18 @@ def test_the_commands_build_what_was_measured_with(closed, command):
     assert f"fabricheck acceptance verify {closed / 'record'}\n" in printed
 
 
+def test_of_a_record_without_a_session_that_counts_no_commit_is_built(command, tmp_path):
+    machine = Machine(tmp_path)
+    machine.job({"node1": 1400.0}, commit="ffffffff")
+    file = machine.agree(nodes="node1", commit="this-checkout")
+    output = tmp_path / "record"
+    words = ["acceptance", "close", file, "--results", machine.results, "--output", output]
+    assert "To sign as centre: ssh-keygen -Y sign" in command(*words, code=13).words
+    assert "Nobody signed it" in command("acceptance", "verify", output).words
+    printed = command("acceptance", "repeat", output).stdout
+    assert "No session counts" in printed and "git worktree" not in printed
+
+
 def test_what_cannot_be_closed_is_one_sentence(closed, command, tmp_path):
     file, results = closed / "acceptance.yaml", closed / "results"
     words = ["acceptance", "close", file, "--results", results, "--output"]

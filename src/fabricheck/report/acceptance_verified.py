@@ -12,6 +12,7 @@ from fabricheck.core.text import count
 from fabricheck.judge.acceptance import closing, manifest
 from fabricheck.judge.acceptance.model import AcceptanceRecord, Environment
 from fabricheck.judge.acceptance.verifying import OfRecord, SignatureFound, Verified
+from fabricheck.references.agreement import THIS_CHECKOUT
 from fabricheck.report import acceptance_words as words
 from fabricheck.tools.signatures import NAMESPACE
 
@@ -98,7 +99,11 @@ def _of_today(verified: Verified) -> Iterator[str]:
 
 def repeat(folder: Path, record: AcceptanceRecord) -> Iterator[str]:
     """Yield the commands that build the programs of a record again, and compare both."""
-    commits = record.commits or [record.agreement.commit]
+    commits = record.commits
+    if not commits and record.agreement.commit != THIS_CHECKOUT:
+        commits = [record.agreement.commit]
+    if not commits:
+        yield "# No session counts, so that no commit is known to build."
     whole = folder.resolve()
     for commit in commits:
         there = f"../fabricheck-{commit}"
