@@ -39,7 +39,7 @@ WAIVER = {
     "criterion": "memory",
     "reason": "a fan is exchanged in spring",
     "by": "the board",
-    "until": "2027-03-31",
+    "until": "2099-12-31",
 }
 
 

@@ -19,7 +19,8 @@ from session_builder import SessionBuilder, ended, failed, good_case, missed, se
 
 TESTS = Path(__file__).resolve().parents[1]
 H200 = TESTS / "outputs" / "h200"
-sys.path.append(str(TESTS / "comparison"))
+sys.path += [str(TESTS / "comparison"), str(TESTS / "acceptance")]
+import agreed_nodes  # noqa: E402
 import two_sessions as compared  # noqa: E402
 
 from fabricheck import __version__  # noqa: E402
@@ -75,6 +76,21 @@ def job() -> None:
     simulated = {"node1": 9.5, "node2": 9.5, "node10": 9.5}
     because = {"state": "DOWN", "because": "no power"}
     write_job(RESULTS, values, simulated=simulated, options=QUEUE, node3=because)
+
+
+def acceptance() -> None:
+    """Forty nodes under an agreement: three failed, of which one passes now and one has a waiver;
+    and a GPU of node 12 was exchanged after it had passed.
+    """
+    machine = agreed_nodes.Machine(Path())
+    slow = {"node7": 700.0, "node19": 1200.0, "node33": 900.0}
+    machine.job({**agreed_nodes.HEALTHY, **slow})
+    machine.job({"node7": 1400.0})
+    partial = f"reframe --system={agreed_nodes.SYSTEM} -n stream_local -r"
+    machine.job({"node12": 1400.0}, serials={"node12": "another"}, command=partial)
+    both = [{**agreed_nodes.WAIVER, "criterion": name} for name in ("memory", "set-smoke")]
+    ended = {**agreed_nodes.WAIVER, "node": "node33", "until": "2026-01-31"}
+    machine.agree(waivers=[*both, ended])
 
 
 def failures() -> None:

@@ -98,6 +98,7 @@ SESSIONS = {
         results export {made.KILLED} --output table.csv
         """,
     ),
+    "acceptance": (made.acceptance, "acceptance status acceptance.yaml"),
     "distributed": (
         made.distributed,
         """
