@@ -57,8 +57,8 @@ def frontier(root: Path) -> Path:
         (root / "sys/bus/pci/drivers/cxi_ss1").mkdir(parents=True, exist_ok=True)
         link(root / "sys/bus/pci/devices" / nic, device)
         for file, text in (
-            ("class", "0x020000"), ("numa_node", domain), ("uc/version", "1.5.61"), ("properties/link", 1),
-            ("properties/speed", 200000), ("properties/hpc_mtu", 2112),
+            ("class", "0x020000"), ("numa_node", domain), ("uc/version", "1.5.61"),
+            ("properties/link", 1), ("properties/speed", 200000), ("properties/hpc_mtu", 2112),
             ("properties/driver_rev", "9ce667e"), ("properties/pcie_corr_err", 2),
             ("properties/pcie_uncorr_err", 0), ("properties/current_esm_link_speed", "25.0 GT/s"),
             ("telemetry/hni_pcs_uncorrected_cw", "7@1764000000.000000001"),

@@ -1,0 +1,88 @@
+"""What a session or a look is told in a container that hides something, by bubblewrap."""
+
+import os
+import shutil
+import subprocess
+
+import pytest
+
+from fabricheck.core.checkout import ROOT
+from proof import containers
+from proof.containers import CONTAINERS, Machine, Told
+
+CHECK = ("-n", "stream_local")
+ALL = {each.name: each for each in CONTAINERS}
+
+
+def makes_containers():
+    """Whether bubblewrap is there, and this user may make a container by it."""
+    if shutil.which("bwrap") is None:
+        return False
+    ended = subprocess.run(["bwrap", "--ro-bind", "/", "/", "true"], capture_output=True)
+    return ended.returncode == 0
+
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not makes_containers(), reason="no container can be made by bubblewrap"),
+]
+
+
+@pytest.fixture(scope="module")
+def machine(tmp_path_factory):
+    programs = os.environ.get("FABRICHECK_HOST_PROGRAMS") or ROOT / "build" / "host" / "bin"
+    return Machine(tmp_path_factory.mktemp("machine"), programs, CHECK)
+
+
+def rules(told: Told) -> set[str]:
+    return {reason.partition(": ")[0] for reason in told.reasons}
+
+
+def test_a_user_without_a_name_measures(machine):
+    told = machine.ask(ALL["user"])
+    assert rules(told) <= {"left-out-checks", "other-programs"}, told
+
+
+def test_neither_a_home_nor_a_folder_for_temporary_files_is_needed(machine):
+    told = machine.ask(ALL["folders"])
+    assert rules(told) <= {"left-out-checks", "other-programs"}, told
+
+
+def test_results_that_cannot_be_written_are_one_sentence(machine):
+    told = machine.ask(ALL["results"])
+    assert (told.code, told.status) == (4, "no session")
+    assert told.reasons[0].startswith("ERROR: The results folder ")
+    assert told.reasons[0].endswith(" is not writable.")
+
+
+def test_the_name_of_a_container_is_no_name_of_a_node(machine):
+    told = machine.ask(ALL["name"])
+    assert any("3f2a9c0de1b2 has the name of a container" in each for each in told.caveats), told
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core cannot be fewer")
+def test_fewer_cores_are_told(machine):
+    told = machine.ask(ALL["cores"])
+    assert any("of which a program could use 1: " in each for each in told.caveats), told
+
+
+def test_a_look_tells_which_devices_the_container_may_not_open(machine):
+    assert not machine.ask(ALL["node"]).reasons
+    told = machine.ask(ALL["two"])
+    assert (told.code, told.status) == (0, "PASS")
+    (note,) = [each for each in told.caveats if "may not open" in each]
+    assert note.startswith("This process, or its container, may not open 6 devices: ")
+
+
+def test_a_look_without_the_kernels_log_says_so(machine):
+    told = machine.ask(ALL["log"])
+    assert told.code == 0
+    assert "The kernel's log cannot be read by this user." in told.caveats
+
+
+def test_the_page_has_a_row_for_each_container():
+    page = containers.PAGE.read_text()
+    for container in CONTAINERS:
+        assert f"| {container.hides} |" in page
+    # No container makes a fault of the hardware.
+    assert "| 12 |" not in page
