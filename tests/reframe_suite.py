@@ -10,7 +10,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import reframe
 from reframe.core import runtime
 from reframe.core.logging import LoggerAdapter
 from reframe.frontend import cli
+from reframe.utility import osext
 
 from fabricheck.references.entries import formatted
 from fabricheck.references.stated import References
@@ -67,6 +68,29 @@ def _end_drawing() -> None:
     if figure is not None and figure._pen.cache_info().currsize:
         figure._pen().shutdown()
         figure._pen.cache_clear()
+
+
+def _asking_srun_once(run_command: Callable[..., Any]) -> Callable[..., Any]:
+    """Return ReFrame's starter of commands, by which each launcher asks srun for its version.
+
+    Nothing changes it within a session: what it said, or that it cannot be started, stays so.
+    """
+    answers: list[Any] = []
+
+    def run(command: str, *arguments: Any, **options: Any) -> Any:
+        if command != "srun --version":
+            return run_command(command, *arguments, **options)
+        if not answers:
+            try:
+                answers.append(run_command(command, *arguments, **options))
+            except Exception as error:
+                answers.append(error)
+        (answer,) = answers
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    return run
 
 
 @contextlib.contextmanager
@@ -158,6 +182,7 @@ class Suite:
             ),
             # Of the log nobody reads these lines, and they take a third of a dry run.
             mock.patch.multiple(LoggerAdapter, debug=_unsaid, debug2=_unsaid),
+            mock.patch.object(osext, "run_command", _asking_srun_once(osext.run_command)),
             _working_folder(self.folder),
             contextlib.redirect_stdout(out),
             contextlib.redirect_stderr(out),
