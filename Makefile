@@ -29,9 +29,11 @@ CMAKE_OPTIONS :=
 TARGET := all
 # Options of a build whose output is no terminal.
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
+# What pytest is started with besides.
+PYTEST_OPTIONS :=
 # Programs that hang and sessions of ReFrame are waited for: three workers for two cores.
 WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
-PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=worksteal
+PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_OPTIONS)
 # The longest first.
 LINTS := types rules format imports cpp vocabulary schema prose sentences steps
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')

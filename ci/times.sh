@@ -30,8 +30,8 @@ made() {
   local builds
   rm -f "$folder"/{recipes,tests.xml}
   touch "$folder/before"
-  FABRICHECK_TIMED=$folder/recipes PYTEST_ADDOPTS=--junitxml=$folder/tests.xml \
-    once "$1" make SHELL="$PWD/ci/timed.sh" "$2"
+  MAKE_TIMED=$folder/recipes once "$1" \
+    make SHELL="$PWD/ci/timed.sh" PYTEST_OPTIONS="--junitxml=$folder/tests.xml" "$2"
   python3 ci/spent.py recipes "$folder/recipes"
   readarray -t builds < <(find build/*/.ninja_log -newer "$folder/before" 2> /dev/null)
   python3 ci/spent.py units "${builds[@]}"

@@ -47,7 +47,7 @@ def test_lines_of_recipes_are_timed_and_do_what_they_do_without(tmp_path):
     file.write_text(MAKEFILE.format(file=file))
     command = ["make", "-f", file, f"SHELL={ROOT / 'ci' / 'timed.sh'}", "all"]
     ended = subprocess.run(
-        command, env=os.environ | {"FABRICHECK_TIMED": str(timed)}, capture_output=True, text=True
+        command, env=os.environ | {"MAKE_TIMED": str(timed)}, capture_output=True, text=True
     )
     assert ended.returncode == 2 and ended.stdout == "said\ntwo lines\n"
     assert ended.stderr.startswith("warned\n") and "Error 3" in ended.stderr
