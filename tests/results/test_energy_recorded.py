@@ -66,6 +66,21 @@ def test_the_checks_of_links_and_collectives_agree_with_nvidia_smi(name, size, w
 
 def test_a_link_takes_the_same_by_the_check_hours_later_within_two_hundredths():
     ((_, before),) = held("x2-warm-p2p")
-    (checked,) = [per_bit for one, per_bit in held("x2-check-peers") if one["bytes"] == 1 << 30]
-    assert checked.gross.value == pytest.approx(before.gross.value, rel=0.02)
-    assert checked.net.low <= before.net.high and before.net.low <= checked.net.high
+    for name in ("x2-check-peers", "x2-third-peers"):
+        (checked,) = [per_bit for one, per_bit in held(name) if one["bytes"] == 1 << 30]
+        assert checked.gross.value == pytest.approx(before.gross.value, rel=0.02)
+        assert checked.net.low <= before.net.high and before.net.low <= checked.net.high
+
+
+def test_memory_of_two_more_devices_takes_the_same_within_a_hundredth():
+    before = {one["operation"]: per_bit for one, per_bit in held("x1-warm-stream")}
+    checked = [it for it in held("x2-third-memory") if it[0]["bytes"] == 1 << 30]
+    assert [one["device"] for one, _ in checked] == [0, 0, 1, 1]
+    for series, per_bit in checked:
+        assert per_bit.gross.value == pytest.approx(
+            before[series["operation"]].gross.value, rel=0.01
+        )
+        assert per_bit.net.value == pytest.approx(before[series["operation"]].net.value, rel=0.02)
+        # The device beside it rests: without a context at first, with one later.
+        rests = per_bit.idle_joules / series["energy"]["seconds"]
+        assert rests == pytest.approx(79 if series["device"] == 0 else 121, rel=0.02)

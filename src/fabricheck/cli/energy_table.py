@@ -34,8 +34,8 @@ def lines(rows: Sequence[Mapping[str, Any]]) -> Iterator[Block]:
                 _between(row["low"], row["high"]),
                 "" if row["net_pj_per_bit"] is None else short(row["net_pj_per_bit"]),
                 _between(row["net_low"], row["net_high"]),
-                short(row["joules"]),
-                "" if row["idle_devices_joules"] is None else short(row["idle_devices_joules"]),
+                f"{row['joules']:,.0f}",
+                "" if row["idle_devices_joules"] is None else f"{row['idle_devices_joules']:,.0f}",
             ]
             for row in rows[:MOST_PATHS]
         ],
