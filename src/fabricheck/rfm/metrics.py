@@ -187,7 +187,9 @@ def where_measured(document: ResultDocument, series: Sequence[Series]) -> str:
         ends = device_pair(each) if "peer" in places else each["device_set"]
         if ("peer" in places or message) and len(ends) == 2:
             members = ends
-            pairs += [name for name in ["-".join(map(str, members))] if name not in pairs]
+            name = "-".join(map(str, members))
+            if name not in pairs:
+                pairs.append(name)
         active += [device for device in members if device not in active]
     node = f"node {document['host']['hostname']}"
     if not active:

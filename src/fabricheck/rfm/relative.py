@@ -240,9 +240,10 @@ class OfLinks(Metric):
         """
         (at_once,) = series_of(document, self.compared, population, self.compared.unit)
         alone = series_of(document, self.alone, population, self.alone.unit)
-        by_pair: dict[Pair, Series] = {
-            (a, b): series for series in alone for a, b in [device_pair(series)]
-        }
+        by_pair: dict[Pair, Series] = {}
+        for series in alone:
+            first, second = device_pair(series)
+            by_pair[first, second] = series
         rates = {pair: series["median"] for pair, series in by_pair.items()}
         fair, narrow = left_to_the_slowest(self.node, rates)
         percent = 100 * at_once["median"] / (fair * len(by_pair))
