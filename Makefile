@@ -4,7 +4,7 @@
 # make check   lint, and the tests that are likeliest to see what differs from main: a minute
 # make test    set up, build, lint and test: eight minutes in a new clone, five later
 # make test-all  make test and all the rest, which CI runs before anything lands
-# make times   time these, in a new clone on this machine
+# make times   time these, in new clones on this machine, and tell where their seconds go
 # make setup   set up what measures: no MPI, no programs
 # make build   set up, build the programs for this CPU (host) and for simulated nodes (sim)
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
