@@ -141,6 +141,13 @@ def test_programs_that_are_agreed_by_their_digests_must_be_recorded(machine, com
     assert doubts(asked(command, machine, 13, nodes="node1"), "node1") == ["programs"]
 
 
+def test_programs_of_another_commit_are_not_those_that_most_nodes_have(machine, command):
+    machine.job({"node1": 1400.0}, commit="ffffffff", programs={"stream": "6" * 64})
+    machine.job({"node2": 1400.0})
+    record = asked(command, machine, 13, nodes="node[1-2]")
+    assert outcomes(record) == {"node1": "open", "node2": "met"}
+
+
 def test_a_short_hash_and_a_tag_are_the_same_commit(machine, command):
     machine.job({"node1": 1400.0}, commit="v1.2-3-g0a1b2c3d")
     assert outcomes(asked(command, machine, 0, nodes="node1")) == {"node1": "met"}

@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from fabricheck.core import checkout
@@ -78,8 +78,16 @@ class Judge:
             for digest in session.facts.digests.values()
         )
         copies = {digest: names for digest, names in holders.items() if len({*names}) > 1}
-        programs = agreement.programs or _usual(sessions)
-        return cls(agreement, now, commits, programs, latest, twice, copies)
+        judge = cls(agreement, now, commits, agreement.programs, latest, twice, copies)
+        if agreement.programs:
+            return judge
+        # Programs of another commit say nothing of what those of the agreed one are.
+        agreed = [
+            session
+            for session in sessions
+            if all(map(judge.is_agreed, session.verdict.versions.commits))
+        ]
+        return replace(judge, programs=_usual(agreed))
 
     def doubts(self, session: Tried) -> list[Doubt]:
         """Return why a session counts for no criterion; none if it may count."""
