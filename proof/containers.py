@@ -268,7 +268,7 @@ def _quota(cores: float | None) -> Iterator[Sequence[str]]:
 
 def rows(asked: Sequence[tuple[Container, Told]]) -> Iterator[str]:
     """Yield the table: what is told of a container, and not of the one that hides nothing."""
-    yield "| hidden | exit code | status | told |"
+    yield "| hidden | exit code | status | reported |"
     yield "|---|---|---|---|"
     usual: dict[bool, set[str]] = {True: set(), False: set()}
     for container, told in asked:

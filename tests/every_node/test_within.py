@@ -25,6 +25,17 @@ def test_what_is_no_command_is_a_sentence(within, said):
         every_node.words_of(within)
 
 
+def test_a_session_is_the_containers_own_reframe():
+    command = ("/here/bin/reframe", "--nocolor", "-r", "-t", "smoke")
+    started = every_node.in_container("env BOX=1", command, None)
+    assert started == ("env", "BOX=1", "reframe", *command[1:])
+
+
+def test_what_says_otherwise_how_sessions_run_is_refused():
+    with pytest.raises(UsageError, match="it goes with none of --stage, --network, "):
+        every_node.in_container("env", ("reframe",), True)
+
+
 def test_hosts_that_ssh_reaches_are_measured_without_a_container(command):
     ended = command("every-node", "--hosts", "gpu1", "--within", "env", code=2)
     assert "--hosts goes with no other option" in ended.words

@@ -468,7 +468,7 @@ def test_ethernet_is_listed_where_there_is_nothing_else(tmp_path):
 
 
 def test_a_machine_without_any_network(tmp_path):
-    with pytest.raises(NotFoundError, match=r"sys/class/net is not there, so no NIC can be told"):
+    with pytest.raises(NotFoundError, match=r"sys/class/net is not there, so no NIC is known"):
         read_nics(tmp_path)
     (tmp_path / "sys/class/net/lo").mkdir(parents=True)
     assert read_nics(tmp_path) == ()

@@ -10,7 +10,7 @@ from fabricheck.core.checkout import ROOT
 from proof import containers
 from proof.containers import CONTAINERS, Machine, Told
 
-CHECK = ("-n", "stream_local")
+CHECK = ("-n", "^(affinity|stream_local)$")
 ALL = {each.name: each for each in CONTAINERS}
 
 

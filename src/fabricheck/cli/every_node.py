@@ -18,6 +18,7 @@ from fabricheck.cli.output import Notify
 from fabricheck.core import show
 from fabricheck.core.errors import NotFoundError, UsageError
 from fabricheck.results import marking, marks
+from fabricheck.schedulers.row import Allocation
 
 #: The selection of checks by default.
 CHOSEN = ("-t", "smoke")
@@ -150,12 +151,9 @@ def every_node(
         chosen = tuple(driver.network_arguments(chosen))
     command = (reframe, "--nocolor", "-r", *chosen)
     if within is not None:
-        if stage or network or network_only or soak is not None:
-            raise UsageError(
-                "--within starts a session of each node in its container: it goes with none of "
-                "--stage, --network, --network-only and --soak."
-            )
-        command = (*words_of(within), "reframe", *command[1:])
+        command = in_container(
+            within, command, stage or network or network_only or soak is not None
+        )
         stage = network = False
     if soak is not None:
         command = soak_command(soak, arguments or (), bool(network or network_only))
@@ -167,12 +165,8 @@ def every_node(
     )  # fmt: skip
     if mark is not None:
         marks.complete(mark, job=run.folder.name)
-    which = "all" if network_only else "each"
     words = ("reframe", "-r", *chosen) if soak is None else ("fabricheck", *command[1:])
-    show.line(
-        f"{len(allocation.nodes)} nodes of job {allocation.job}, {which} by "
-        f"`{shlex.join(words)}`; results in {run.folder}"
-    )
+    show.line(_beginning(allocation, "all" if network_only else "each", words, run.folder))
     number = run.run()
     wanted = network_only or network
     if number is None and (wanted or (wanted is None and driver.is_joined(chosen))):
@@ -187,6 +181,28 @@ def every_node(
     if soak is not None:
         return drift.drift([str(run.folder)])
     return verdict.verdict([str(run.folder)], notify=notify)
+
+
+def _beginning(allocation: Allocation, which: str, words: Sequence[str], folder: Path) -> str:
+    return (
+        f"{len(allocation.nodes)} nodes of job {allocation.job}, {which} by "
+        f"`{shlex.join(words)}`; results in {folder}"
+    )
+
+
+def in_container(within: str, command: Sequence[str], other: object) -> tuple[str, ...]:
+    """Return the command of a session that starts in a container.
+
+    :param command: reframe, by its path here, and its arguments.
+    :param other: whether an option says otherwise how the sessions run.
+    :raises UsageError: where one does, or `within` is no command.
+    """
+    if other:
+        raise UsageError(
+            "--within starts a session of each node in its container: it goes with none of "
+            "--stage, --network, --network-only and --soak."
+        )
+    return (*words_of(within), "reframe", *command[1:])
 
 
 def words_of(within: str) -> list[str]:

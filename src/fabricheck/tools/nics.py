@@ -64,7 +64,7 @@ def read_nics(
     """
     classes = root / "sys/class"
     if not (classes / "net").is_dir():
-        raise NotFoundError(f"{classes / 'net'} is not there, so no NIC can be told.")
+        raise NotFoundError(f"{classes / 'net'} is not there, so no NIC is known.")
     folders = [*_listed(classes / "cxi"), *_listed(classes / "infiniband")]
     folders = folders or list(_physical(classes / "net"))
     return tuple(_nic(node, folder, fabric, root) for folder in folders)

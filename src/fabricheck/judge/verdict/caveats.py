@@ -152,8 +152,8 @@ def _named_by_container(document: ResultDocument) -> str | None:
     if _NAME_OF_CONTAINER.fullmatch(name) is None:
         return None
     return (
-        f"Node {name} has the name of a container, so that no other session is of the same node: "
-        'start the container with --hostname "$(uname -n)".'
+        f"Node {name} has the name of a container, so that no other session belongs to the same "
+        'node: start the container with --hostname "$(uname -n)".'
     )
 
 
