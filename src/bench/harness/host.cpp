@@ -118,15 +118,14 @@ std::uint64_t left_in(const std::filesystem::path& mount, const std::filesystem:
   return left;
 }
 
-/// The smallest quota of time in `group` under `mount` and in the groups above it, in cores. Version
-/// 2 has quota and period in one file, version 1 in two; without a quota it is "max" or -1.
+/// The smallest quota of time in `group` under `mount` and in the groups above it, in cores.
+/// Version 2 has quota and period in one file, version 1 in two; without a quota it is "max" or -1.
 double quota_in(const std::filesystem::path& mount, const std::filesystem::path& group) {
   auto cores = std::numeric_limits<double>::infinity();
   for (const auto& folder : group_folders(mount, group)) {
-    const auto text =
-        first_line(folder / "cpu.max")
-            .value_or(first_line(folder / "cpu.cfs_quota_us").value_or("") + " " +
-                      first_line(folder / "cpu.cfs_period_us").value_or(""));
+    const auto text = first_line(folder / "cpu.max")
+                          .value_or(first_line(folder / "cpu.cfs_quota_us").value_or("") + " " +
+                                    first_line(folder / "cpu.cfs_period_us").value_or(""));
     double quota = 0;
     double period = 0;
     if (std::sscanf(text.c_str(), "%lf %lf", &quota, &period) == 2 && quota > 0 && period > 0) {

@@ -39,8 +39,7 @@ std::optional<std::uint64_t> group_memory_available(const std::string& groups,
 
 /// The cores whose time control groups grant a process, by their quotas (as of a container with
 /// --cpus, or of Kubernetes' limits); arguments as above. Empty without a quota.
-std::optional<double> group_cpu_quota(const std::string& groups,
-                                      const std::filesystem::path& root);
+std::optional<double> group_cpu_quota(const std::string& groups, const std::filesystem::path& root);
 
 /// Bytes of free memory of each NUMA domain, by its meminfo under `nodes`; page cache counts as
 /// used. Empty if the system does not report it.
