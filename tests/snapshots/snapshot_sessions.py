@@ -203,7 +203,9 @@ def repeated() -> None:
 def parts() -> None:
     """Results folders of three jobs of a pipeline; the last one left nothing."""
     for number, name in enumerate(("stream_local", "stream_scan")):
-        SessionBuilder(Path(name), number).add(factories.case(name), factories.document()).write()
+        SessionBuilder(Path(name), number, command=f"reframe -n {name} -r").add(
+            factories.case(name), factories.document()
+        ).write()
     Path("nothing").mkdir()
 
 
