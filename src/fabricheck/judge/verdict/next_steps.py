@@ -71,6 +71,7 @@ NEXT_STEPS: Mapping[str, str] = {
     "left-out-checks": "Run the whole set.",
     "without-mpi": "Build with MPI, or let the site accept it by this name.",
     "changed-checks": "Run without -S, or let the site accept it by this name.",
+    "other-programs": "Build the programs of this checkout, and measure again.",
     "drift": "Look at the device's temperature and clocks of the same hours on the page, then "
     "measure the node quietly: fabricheck diagnose.",
     "step": "Look in the node's log for what happened at that hour, then measure the node quietly: "
@@ -83,5 +84,4 @@ NEXT_STEPS: Mapping[str, str] = {
     "comes back: fabricheck results pack --vendor NODE.",
     "throttled": "Look at the node's cooling and its power supply, and run the soak again.",
     "unfinished": "Start the same command again: it goes on with the hours that are not there.",
-    "other-programs": "Build the programs of this checkout, and measure again.",
 }
