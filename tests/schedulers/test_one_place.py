@@ -17,12 +17,17 @@ NAMED = re.compile(
 
 #: The files outside the table that name one, and why.
 WHY = {
+    "cli/acceptance_close.py": "keys of ssh sign a record",
+    "cli/acceptance_verify.py": "keys of ssh sign a record",
     "cli/every_node.py": "the help of the command names what a user types",
     "cli/first_hour.py": "what is asked for outside any allocation",
     "core/lines.py": "advice about labels in the text of launchers",
     "judge/verdict/health.py": "a look outside any allocation is drained by the first row",
     "judge/verdict/model.py": "files of before the table are of the first row",
     "judge/verdict/node.py": "documents of before the table are of the first row",
+    "references/agreement.py": "keys of ssh sign a record",
+    "report/acceptance_verified.py": "keys of ssh sign a record",
+    "report/acceptance_words.py": "keys of ssh sign a record",
     "results/model.py": "the meaning of a member of the result document",
     "results/other_devices.py": "variables in documents that show which devices a job had",
     "results/requested_nodes.py": "files of before the table are of the first row",
@@ -37,6 +42,7 @@ WHY = {
     "site/clusters.py": "the helpers of site files choose a row by its name",
     "site/sites.py": "a word of site files",
     "tools/runner.py": "what launchers add to the output of a failed program",
+    "tools/signatures.py": "keys of ssh sign a record",
 }
 
 
