@@ -221,7 +221,8 @@ class Machine:
         environment |= dict(container.variables)
         box = [
             "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
-            "--tmpfs", "/tmp", "--bind", self.place, self.place, "--die-with-parent", *options,
+            "--tmpfs", "/tmp", "--ro-bind", ROOT, ROOT, "--bind", self.place, self.place,
+            "--die-with-parent", *options,
         ]  # fmt: skip
         shell = ["bash", "-c", f'{_TEMPORARY}\nexec "$@"', "bash"]
         refuse: Callable[[], None] | None = None

@@ -570,6 +570,7 @@ def test_the_status_has_a_colour_on_a_terminal_in_each_command(
     )  # fmt: skip
     SessionBuilder(results_folder).add(slow, factories.document()).write()
     monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.delenv("NO_COLOR", raising=False)
     for line in (["verdict"], ["diagnose"], ["summary"], ["results", "show"]):
         shown = command(*line, code=None).stdout

@@ -31,9 +31,9 @@ for field in ("unit", "runtime", "status"):
 OTHERS = {"img", "devices.memory_peak_gbs", "", "from", "to", "one-way", "E7"}
 
 #: Words of C++ that are also names of members, programs or other kinds of thing there.
-ALSO_NAMES = {"both", "cache", "copy", "cuda", "device", "devices", "engine", "engines", "GB/s",
-              "host", "kernel", "latency", "managed", "memory", "mpi", "nic", "node", "package",
-              "read", "rocm", "simulated", "us", "write"}  # fmt: skip
+ALSO_NAMES = {"both", "cache", "copy", "cpu", "cuda", "device", "devices", "engine", "engines",
+              "GB/s", "host", "kernel", "latency", "managed", "memory", "mpi", "nic", "node",
+              "package", "read", "rocm", "simulated", "us", "write"}  # fmt: skip
 
 
 def words_of(tree: ast.AST) -> Iterator[tuple[str, str, int]]:

@@ -64,7 +64,8 @@ def test_every_rank_measures_every_operation_and_kind_of_memory_at_once(pingpong
         messages = OPERATIONS[series["operation"]]
         assert series["bytes_moved"] == messages * series["bytes"]
         assert series["verification"]["bytes_checked"] == messages * series["bytes"]
-        assert len(series["samples"]) == 7
+        # Noise adds some, for as long again.
+        assert len(series["samples"]) >= 7
         assert series["host_clock"] is None
 
 

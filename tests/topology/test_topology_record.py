@@ -505,7 +505,7 @@ def test_a_failed_run_leaves_a_document(command, tmp_path):
 
 
 def test_drivers_that_hang_end_at_the_time_limit(command, tmp_path, monkeypatch):
-    monkeypatch.setattr("fabricheck.tools.topology.inventory._GRACE_S", 0)
+    monkeypatch.setattr("fabricheck.tools.topology.asking._GRACE_S", 0)
     (tmp_path / "inventory").write_text("#!/bin/sh\nexec /bin/sleep 30\n")
     (tmp_path / "inventory").chmod(0o755)
     output = tmp_path / "result.json"
