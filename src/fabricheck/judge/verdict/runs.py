@@ -81,7 +81,10 @@ def from_rounds(
     for subject, results in nodes.items():
         for attempt in results.attempts if subject.simulated is None else ():
             document = attempt.document
-            if document is None or not (rounds := document.get("rounds")):
+            if document is None:
+                continue
+            rounds = document.get("rounds")
+            if not rounds:
                 continue
             from fabricheck.judge.fabric.attributing import attribute
 
