@@ -251,7 +251,7 @@ def members_of(document: str) -> str:
 
 SCHEMAS = {
     "results": "results/result-1.schema.json",
-    "verdicts": "judge/verdict/verdict-3.schema.json",
+    "verdicts": "judge/verdict/verdict-4.schema.json",
 }
 
 
@@ -323,21 +323,21 @@ def site_words(group: str) -> str:
     return "\n".join(markdown(("word", "meaning"), rows)) + "\n"
 
 
-def columns_of(kinds: str) -> str:
+def columns_of(rows_of: str) -> str:
     """Return the table of the columns of an export.
 
-    :param kinds: of its rows: ``all``.
+    :param rows_of: the word for all types of rows: ``all``.
     """
     rows = [
         (
             f"`{column.name}`",
             column.type,
-            kinds if len(column.kinds) == 6 else ", ".join(column.kinds),
+            rows_of if len(column.row_types) == 6 else ", ".join(column.row_types),
             column.meaning,
         )
         for column in columns()
     ]
-    return "\n".join(markdown(("column", "type", "in rows of kind", "meaning"), rows)) + "\n"
+    return "\n".join(markdown(("column", "type", "in rows of type", "meaning"), rows)) + "\n"
 
 
 def rules_of(what: str) -> str:

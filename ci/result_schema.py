@@ -27,7 +27,7 @@ from fabricheck.judge.verdict import model as verdict  # noqa: E402
 from fabricheck.results import model  # noqa: E402
 
 SCHEMA = ROOT / "src/fabricheck/results/result-1.schema.json"
-VERDICT = ROOT / "src/fabricheck/judge/verdict/verdict-3.schema.json"
+VERDICT = ROOT / "src/fabricheck/judge/verdict/verdict-4.schema.json"
 NAMES = {bool: "boolean", int: "integer", float: "number", str: "string", type(None): "null"}
 
 

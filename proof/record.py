@@ -141,7 +141,7 @@ def _content(out: str) -> Any:
     try:
         return json.loads(out)
     except ValueError:
-        if out.startswith("kind,"):
+        if out.startswith(("row_type,", "kind,")):
             return [{key: one for key, one in row.items() if one}
                     for row in csv.DictReader(out.splitlines())]  # fmt: skip
         return out.splitlines()

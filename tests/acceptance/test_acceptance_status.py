@@ -245,7 +245,7 @@ def test_hours_of_soak_are_those_of_its_record(machine, command):
         "form": "fabricheck-round-1",
         "soak": "soak",
         "plan": {"hours": 2.0, "round_minutes": 120.0, "quiet_every": 0, "quiet_set": None},
-        "kind": "load",
+        "phase": "load",
         "session": "soak-0001",
         "node": "node1",
         "began": "2026-01-03T00:00:00+00:00",

@@ -15,7 +15,7 @@ def round_of(number, hours=0.5, plan=PLAN, **fields):
     return Round(
         soak="soak",
         plan=plan,
-        kind="load",
+        phase="load",
         session=f"soak-{number:04}",
         node="node1",
         began=BEGAN,

@@ -17,7 +17,7 @@ BEGAN = datetime(2026, 11, 1, tzinfo=UTC)
 ROUND_H = 0.5
 MEMBERS = {
     f"copy {device}": Member(
-        kind="load",
+        phase="load",
         group="copy",
         devices=(device,),
         unit="GB/s",
@@ -44,7 +44,7 @@ def soak_of(rate=lambda device, at_h: 1000.0, noise=0.003, rounds=20, seed=1, **
             Round(
                 soak="soak",
                 plan=plan,
-                kind="load",
+                phase="load",
                 session=f"soak-{number + 1:04}",
                 node="node1",
                 members=MEMBERS,

@@ -85,7 +85,7 @@ def test_a_reframe_that_refuses_ends_it_with_its_sentence(results_folder, tmp_pa
         soak, results_folder, str(reframe), lambda results: [], print, goes_on=False
     )
     loop.run()
-    assert [each.kind for each in loop.soak.rounds] == ["quiet", "load", "quiet"]
+    assert [each.phase for each in loop.soak.rounds] == ["quiet", "load", "quiet"]
     assert loop.soak.ended.endswith("ERROR: local:gpu has no node model")
 
 
@@ -105,7 +105,7 @@ def test_the_first_the_last_and_the_worst_round_are_left_whole():
     rates = [100.0, 101.0, 80.0, 99.0, 100.0, 98.0]
     members = {
         "copy 0": soaks.Member(
-            kind="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
+            phase="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
         )
     }
     soak = soak_of(
@@ -117,14 +117,14 @@ def test_the_first_the_last_and_the_worst_round_are_left_whole():
 def test_a_quiet_session_comes_first_and_after_so_many_rounds(results_folder):
     plan = PLAN.model_copy(update={"quiet_every": 2, "quiet_set": "node"})
     soak = replace(soak_of([]), plan=plan)
-    kinds = []
+    phases = []
     for number in range(1, 8):
         loop = running.Loop(soak, results_folder, "", lambda results: [], print, goes_on=False)
-        kind = loop._kind()
-        kinds.append(kind)
-        made = round_of(number).model_copy(update={"kind": kind})
+        phase = loop._next_phase()
+        phases.append(phase)
+        made = round_of(number).model_copy(update={"phase": phase})
         soak = replace(soak, rounds=(*soak.rounds, made))
-    assert kinds == ["quiet", "load", "load", "quiet", "load", "load", "quiet"]
+    assert phases == ["quiet", "load", "load", "quiet", "load", "load", "quiet"]
 
 
 def test_drift_shows_nodes_of_a_job_by_hours_drift_and_errors(results_folder, command):
@@ -147,7 +147,7 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
     names += [f"engine {a}-{b}" for a in devices for b in devices if a != b]
     members = {
         name: soaks.Member(
-            kind="load", group=name.split()[0], devices=(0,), unit="GB/s", better="higher",
+            phase="load", group=name.split()[0], devices=(0,), unit="GB/s", better="higher",
             noise="devices",
         )
         for name in names

@@ -17,4 +17,4 @@ def rows(command, *arguments, code=0):
 
 
 def of(kind, found):
-    return [row for row in found if row["kind"] == kind]
+    return [row for row in found if row["row_type"] == kind]

@@ -78,19 +78,22 @@ def test_no_number_is_nan_and_no_text_is_empty(files):
 
 def test_the_csv_is_that_of_rfc_4180(files):
     raw = files[0].read_bytes()
-    assert raw.startswith(b"kind,session,session_id,") and raw.endswith(b"\r\n")
+    assert raw.startswith(b"row_type,session,session_id,") and raw.endswith(b"\r\n")
     lines = list(csv.reader(raw.decode("utf-8").splitlines(keepends=True), strict=True))
     assert lines[0] == list(NAMES) and {len(line) for line in lines} == {len(NAMES)}
     # Every record is a line, for tools that know no quotes.
     assert raw.count(b"\n") == raw.count(b"\r\n") == len(lines)
 
 
-def test_rows_have_only_what_their_kind_has(files):
+def test_rows_have_only_what_their_type_has(files):
     table = pl.read_parquet(files[1])
-    for kind in ("check", "metric", "series"):
-        part = table.filter(pl.col("kind") == kind)
+    for row_type in ("check", "metric", "series"):
+        part = table.filter(pl.col("row_type") == row_type)
         for column in COLUMNS:
-            assert part[column.name].count() == 0 or kind in column.kinds, (kind, column.name)
+            assert part[column.name].count() == 0 or row_type in column.row_types, (
+                row_type,
+                column.name,
+            )
 
 
 def test_parquet_tells_what_its_columns_are(files):

@@ -168,7 +168,7 @@ def test_what_a_killed_session_left_is_there_with_an_unknown_result(command, res
     factories.write(folder / "result.json.partial", factories.killed_document())
     found, said = rows(command, "--all")
     killed = [row for row in found if row["check"] == "killed"]
-    assert [(row["kind"], row.get("result"), row["complete"]) for row in killed] == [
+    assert [(row["row_type"], row.get("result"), row["complete"]) for row in killed] == [
         ("check", "unknown", "false"),
         ("series", "unknown", "false"),
     ]
@@ -178,7 +178,7 @@ def test_what_a_killed_session_left_is_there_with_an_unknown_result(command, res
 def test_documents_outside_of_a_session_have_their_folder_as_check(command, tmp_path):
     factories.write(tmp_path / "loose" / "one" / "result.json", factories.simulated_document())
     found, _ = rows(command, tmp_path / "loose")
-    assert [(row["kind"], row["check"], row["clock"]) for row in found] == [
+    assert [(row["row_type"], row["check"], row["clock"]) for row in found] == [
         ("series", "one", "simulated")
     ]
 

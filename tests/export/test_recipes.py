@@ -26,7 +26,7 @@ def history(command, tmp_path, monkeypatch):
 def test_the_query_of_a_metric_has_the_values_of_the_table(history):
     found = duckdb.sql(blocks("sql")[0]).fetchall()
     table = pl.read_parquet("history.parquet")
-    known = table.filter(kind="metric", metric="copy_worst")["value"].to_list()
+    known = table.filter(row_type="metric", metric="copy_worst")["value"].to_list()
     assert found and [row[4] for row in found] == sorted(known)
 
 

@@ -158,10 +158,10 @@ def exported() -> pl.DataFrame:
 @cache
 def bases() -> tuple[Base, ...]:
     """Return the metrics of the simulated session, worst and median of the same series as one."""
-    rows = exported().filter(pl.col("kind") == "metric", pl.col("unit") != "count").to_dicts()
+    rows = exported().filter(pl.col("row_type") == "metric", pl.col("unit") != "count").to_dicts()
     series = {
         (one["check"], one["index"]): one
-        for one in exported().filter(pl.col("kind") == "series").to_dicts()
+        for one in exported().filter(pl.col("row_type") == "series").to_dicts()
     }
     found: dict[tuple[str, str], Base] = {}
     for row in rows:
@@ -304,7 +304,7 @@ def fleet(
         if len(parts) == metrics:
             break
         told = {
-            "kind": "metric", "system": "drawn", "partition": "gpu", "environment": "rocm",
+            "row_type": "metric", "system": "drawn", "partition": "gpu", "environment": "rocm",
             "clock": "measured", "experiment": base.row["experiment"], "check": base.check,
             "metric": name, "unit": unit, "better": "lower" if unit == "us" else "higher",
             "noise": base.row["noise"],
@@ -333,7 +333,8 @@ def recorded() -> pl.DataFrame:
             for metric, value in metrics.items():
                 rows.append(
                     {
-                        "kind": "metric", "system": "h200", "partition": "x2", "node": f"h{at:02}",
+                        "row_type": "metric", "system": "h200", "partition": "x2",
+                        "node": f"h{at:02}",
                         "environment": "cuda", "clock": "measured", "check": check,
                         "metric": metric, "value": value, "unit": _unit(metric),
                     }

@@ -187,7 +187,7 @@ def test_an_unreadable_table_ends_with_4_and_the_others_are_judged(tables, capsy
 
 def test_lost_nodes_and_missing_metrics_end_with_11(tables, capsys, healthy):
     lost = healthy.head(1).with_columns(
-        kind=pl.lit("node"), node=pl.lit("n999"), result=pl.lit("lost")
+        row_type=pl.lit("node"), node=pl.lit("n999"), result=pl.lit("lost")
     )
     nameless = lost.with_columns(node=pl.lit(None, dtype=pl.String))
     few = healthy.filter(~((pl.col("node") == "n003") & (pl.col("check") == "stream_local")))
@@ -304,7 +304,7 @@ def test_the_fleet_shows_nodes_by_hours_under_load_drift_and_errors(tmp_path, ca
 def soaked(node, number, plan):
     """Return a round in which memory is 0.1 % slower than before, and three errors are counted."""
     member = Member(
-        kind="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
+        phase="load", group="copy", devices=(0,), unit="GB/s", better="higher", noise="devices"
     )
     rate = 1000.0 - number
     device = DeviceRound(

@@ -86,7 +86,7 @@ def test_a_table_without_a_column_is_named_with_it(rows, tmp_path):
 
 
 def test_a_table_of_an_older_version_lacks_columns(places, rows, tmp_path):
-    rows.select("kind", "node", "check", "metric", "value", "unit").write_parquet(
+    rows.select("row_type", "node", "check", "metric", "value", "unit").write_parquet(
         tmp_path / "old.parquet"
     )
     fleet = reading.read([str(tmp_path / "old.parquet")])
@@ -103,6 +103,14 @@ def test_a_table_of_an_older_version_has_todays_names_of_metrics(rows, tmp_path,
     assert names == {"there_and_back_pinned_worst"}
 
 
+@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+def test_a_table_of_an_older_version_has_the_type_of_rows_as_their_kind(rows, tmp_path, suffix):
+    older = rows.rename({"row_type": "kind"})
+    path = tmp_path / f"old.{suffix}"
+    older.write_csv(path) if suffix == "csv" else older.write_parquet(path)
+    assert len(the_only(path).nodes) == NODES
+
+
 @pytest.mark.parametrize("name", ["gone.parquet", "gone/*.parquet", "gone.csv"])
 def test_what_is_not_there_is_named(tmp_path, name):
     with pytest.raises(NotFoundError, match=r"gone"):
@@ -110,7 +118,7 @@ def test_what_is_not_there_is_named(tmp_path, name):
 
 
 def test_a_table_without_metrics_is_refused(rows, tmp_path):
-    rows.with_columns(kind=pl.lit("series")).write_parquet(tmp_path / "series.parquet")
+    rows.with_columns(row_type=pl.lit("series")).write_parquet(tmp_path / "series.parquet")
     with pytest.raises(FabricheckError, match="has no metric of any node"):
         reading.read([str(tmp_path / "series.parquet")])
 

@@ -20,7 +20,7 @@ H200 = Path(__file__).parents[1] / "outputs" / "h200" / "session-x2"
 def rows(command, *arguments):
     ended = command("papers", "claims", *arguments, json=True)
     found = ended.json["partitions"]
-    return {(part["kind"], row["claim"]["id"]): row for part in found for row in part["verdicts"]}
+    return {(part["clock"], row["claim"]["id"]): row for part in found for row in part["verdicts"]}
 
 
 @pytest.mark.parametrize("options", [(), ("--json",), ("--rules",), ("--rules", "--json")])

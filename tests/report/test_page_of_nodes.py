@@ -122,7 +122,7 @@ def test_nothing_simulated_stands_beside_the_word_of_a_machine(results_folder, o
         for node, percent in one.worse.items()
     }
     assert behind == {("node3", "measured"): -30, ("node2", "simulated"): -50}
-    nearest = {(row.verdict.node, row.verdict.kind): row.nearest.value for row in found.nodes.rows}
+    nearest = {(row.verdict.node, row.verdict.clock): row.nearest.value for row in found.nodes.rows}
     alike = {(node, kind): 10.0 for node in values for kind in ("measured", "simulated")}
     assert nearest == alike | {("node3", "measured"): 7.0, ("node2", "simulated"): 5.0}
     files = page.files(found)
@@ -144,7 +144,7 @@ def test_a_node_that_fails_twice_has_each_section_once(results_folder, one_figur
         ("node5", "measured"), ("node5", "simulated"),
     ]  # fmt: skip
     rows = [row for row in found.nodes.rows if row.verdict.status != "PASS"]
-    assert [row.verdict.kind for row in rows] == ["measured", "simulated"]
+    assert [row.verdict.clock for row in rows] == ["measured", "simulated"]
 
 
 def test_one_node_that_never_answered_is_no_empty_page(

@@ -60,6 +60,6 @@ def test_a_name_stands_for_its_checks(results, name):
 @pytest.mark.parametrize("name", NAMES)
 def test_the_exported_rows_are_those_of_the_name(command, results, name):
     written = command("results", "export", named(name), code=None).stdout
-    rows = [one for one in csv.DictReader(io.StringIO(written)) if one["kind"] != "node"]
+    rows = [one for one in csv.DictReader(io.StringIO(written)) if one["row_type"] != "node"]
     documents = {(row["check"], row["node"] or None) for row in rows}
     assert documents == NAMES[name]

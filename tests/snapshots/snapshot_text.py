@@ -107,10 +107,10 @@ def table_text(text: str) -> str:
     shown = rows if len(rows) <= SHORT else list(_telling(rows))
     base: Mapping[str, str] = shared
     for row in shown:
-        if row.get("kind") == "check":
+        if row.get("row_type") == "check":
             base = shared
         lines.append(f"- {_cells(row, base)}")
-        if row.get("kind") == "check":
+        if row.get("row_type") == "check":
             base = row
     return "\n".join([*lines, f"{len(shown)} of {len(rows)} rows; {_digest(text)}"])
 
@@ -123,8 +123,8 @@ def _cells(row: Mapping[str, str], base: Mapping[str, str] = MappingProxyType({}
 def _telling(rows: Sequence[Mapping[str, str]]) -> Iterator[Mapping[str, str]]:
     seen = set()
     for row in rows:
-        key = (row.get("kind"), row.get("check"))
-        if row.get("kind") in ("check", "metric") or key not in seen:
+        key = (row.get("row_type"), row.get("check"))
+        if row.get("row_type") in ("check", "metric") or key not in seen:
             yield row
         seen.add(key)
 
@@ -195,4 +195,4 @@ def printed_text(text: str) -> str:
     """Return what is compared of the standard output of a command."""
     if text.startswith(("{\n", "[\n", "[]")):
         return json_text(text)
-    return table_text(text) if text.startswith("kind,") else text
+    return table_text(text) if text.startswith("row_type,") else text

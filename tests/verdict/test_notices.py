@@ -26,7 +26,7 @@ def notices(tmp_path):
 
     def got() -> list[list[tuple]]:
         verdicts = [json.loads(path.read_text()) for path in sorted(folder.iterdir())]
-        assert all(verdict["form"] == "fabricheck-verdict-3" for verdict in verdicts)
+        assert all(verdict["form"] == "fabricheck-verdict-4" for verdict in verdicts)
         return [
             [(each["node"], each["was"], each["status"]) for each in verdict["changes"]]
             for verdict in verdicts

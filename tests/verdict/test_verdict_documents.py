@@ -78,9 +78,7 @@ def test_a_full_disk_leaves_the_verdict_of_before(tmp_path):
     assert {one.name: one.read_text() for one in path.parent.iterdir()} == before
 
 
-@pytest.mark.parametrize(
-    "form", ["fabricheck-verdict-1", "fabricheck-verdict-2", "fabricheck-verdict-3"]
-)
+@pytest.mark.parametrize("form", [f"fabricheck-verdict-{number}" for number in (1, 2, 3, 4)])
 def test_a_node_of_an_earlier_verdict_does_not_stay(tmp_path, form):
     verdicts = list(two_nodes(tmp_path).values())
     folder = tmp_path / "v"
@@ -110,7 +108,7 @@ def test_a_verdict_that_was_changed_by_hand_is_replaced(tmp_path, rest):
     folder = tmp_path / "v"
     (folder / "folder").mkdir(parents=True)
     (tmp_path / "mine.txt").write_text("kept")
-    (folder / "verdict.json").write_text(json.dumps({"form": "fabricheck-verdict-3"} | rest))
+    (folder / "verdict.json").write_text(json.dumps({"form": "fabricheck-verdict-4"} | rest))
     written = model.write(folder, verdicts, evidence.session_verdict("run-0", verdicts))
     validate(json.loads(written.read_text()))
     assert (folder / "folder").is_dir() and (tmp_path / "mine.txt").exists()
@@ -177,8 +175,8 @@ def test_where_no_command_drains_a_host_a_comment_says_what_to_do(tmp_path):
 @pytest.mark.parametrize(
     ("change", "doubt"),
     [
-        ({"kind": "simulated", "simulated": SIMULATED}, "# it is simulated; "),
-        ({"kind": "nothing"}, "# no document shows what was measured; "),
+        ({"clock": "simulated", "simulated": SIMULATED}, "# it is simulated; "),
+        ({"clock": None}, "# no document shows what was measured; "),
         ({"scheduled": False}, "# no scheduler named this node; "),
         ({"faults_injected": ["flip-bit"]}, "# faults were injected; "),
         ({"node": "a b;c"}, "# no name of a node of Slurm: a b;c"),
@@ -216,7 +214,7 @@ def two_nodes(tmp_path):
 
 
 def validate(content):
-    schema = Path(model.__file__).with_name("verdict-3.schema.json").read_text()
+    schema = Path(model.__file__).with_name("verdict-4.schema.json").read_text()
     jsonschema_rs.Draft202012Validator(json.loads(schema)).validate(content)
 
 

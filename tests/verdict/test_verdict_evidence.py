@@ -498,7 +498,7 @@ def test_no_rule_and_status_prints_a_live_line_otherwise(references, rule, statu
 def bare(name, status, reasons):
     """Build the verdict on a measured node of a scheduler."""
     return model.NodeVerdict(
-        node=name, scheduled=True, status=status, kind="measured", simulated=None,
+        node=name, scheduled=True, status=status, clock="measured", simulated=None,
         partitions=[PARTITION], set="smoke", start=None, duration_s=None, reasons=reasons,
         caveats=[], checks=model.Checks(passed=0, failed=1, skipped=[], missing=[]), devices=[],
         versions=model.Versions(fabricheck=[], commits=[], runtime=[], driver=[], mpi=[], rccl=[],

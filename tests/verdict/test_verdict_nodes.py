@@ -45,7 +45,7 @@ def test_a_simulated_node_never_decides_about_its_machine(tmp_path):
         "node1*": "PERF-FAIL",
     }
     assert found["node1*"].simulated.label == "local:sim-mi250x (mi250x)"
-    assert found["node1*"].kind == "simulated" and found["node1"].kind == "measured"
+    assert found["node1*"].clock == "simulated" and found["node1"].clock == "measured"
     total = evidence.session_verdict("run-0", list(found.values()))
     assert total.exit_code == 12
     assert {row.file for row in total.nodes} == {
@@ -121,7 +121,7 @@ def test_a_folder_without_a_session_costs_the_others_no_verdict(tmp_path):
     found = judge(there, early, cut)
     assert set(found) == {"node1", "(no node)"}
     lost = found["(no node)"]
-    assert (lost.status, lost.kind, lost.scheduled) == ("INCOMPLETE", "nothing", False)
+    assert (lost.status, lost.clock, lost.scheduled) == ("INCOMPLETE", None, False)
     assert {one.rule for one in lost.reasons} == {"report"}
     assert all(any(str(path) in one.sentence for one in lost.reasons) for path in (early, cut))
     with pytest.raises(NotFoundError, match="early"):
@@ -172,7 +172,7 @@ def test_nodes_that_must_be_there(tmp_path):
     results = SessionBuilder(tmp_path).passed().write()
     found = judge(results, nodes=("node1", "node2"))
     assert (found["node1"].status, found["node2"].status) == ("PASS", "INCOMPLETE")
-    assert found["node2"].kind == "nothing" and rules(found["node2"]) == {"silent"}
+    assert found["node2"].clock is None and rules(found["node2"]) == {"silent"}
 
 
 def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
@@ -299,7 +299,12 @@ def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypat
 def test_the_recorded_session_has_its_node_devices_and_versions(tmp_path):
     results = shutil.copytree(H200 / "session-x2", tmp_path / "results")
     (found,) = judging.judge(reading.read([str(results)]))
-    assert (found.node, found.set, found.kind, found.scheduled) == ("vm", "full", "measured", False)
+    assert (found.node, found.set, found.clock, found.scheduled) == (
+        "vm",
+        "full",
+        "measured",
+        False,
+    )
     # It is of a version that recorded no checks, and had no limits of speed.
     assert (found.status, rules(found)) == ("INCOMPLETE", {"nothing-judged"})
     assert found.checks.missing == []
@@ -318,7 +323,7 @@ def test_the_misses_of_a_report_without_documents_are_told_without_places(tmp_pa
     shutil.copy(H200 / "reports-x2" / "tightened.json", reports / "run-0.json")
     (found,) = judging.judge(reading.read([str(tmp_path)]))
     slow = [one for one in found.reasons if one.rule == "reference"]
-    assert (found.status, found.kind) == ("PERF-FAIL", "measured")
+    assert (found.status, found.clock) == ("PERF-FAIL", "measured")
     assert [one.metric for one in slow] == [
         "write_switch18_worst",
         "write_switch18_median",

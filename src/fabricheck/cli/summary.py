@@ -70,7 +70,7 @@ def _text(content: Mapping[str, Any]) -> Iterator[Block]:
     yield f"Summary of {content['of']}"
     for partition in content["partitions"][:MOST_PARTITIONS]:
         yield show.joined(
-            f"{partition['partition']}, {partition['kind']}: ",
+            f"{partition['partition']}, {partition['clock']}: ",
             show.status(partition["label"], partition["badge"]),
             f"; {partition['says']}.",
         )
@@ -88,7 +88,7 @@ def _partition(partition: Partition) -> dict[str, Any]:
     """Return one partition of a session: its status, a row for each experiment, and each GPU."""
     return {
         "partition": partition.observed.where or "no partition",
-        "kind": partition.observed.clock,
+        "clock": partition.observed.clock,
         "status": partition.verdict.status,
         "label": partition.verdict.label,
         "accepted": partition.verdict.accepted,

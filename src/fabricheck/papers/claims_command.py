@@ -83,10 +83,10 @@ def _text(claims: Claims, show_all: bool) -> Iterator[show.Block]:
     where = claims.where or f"documents outside any session ({listed(claims.runtimes)})"
     on = f" on {claims.on}" if claims.on else ""
     yield ""
-    yield f"{claims.kind.capitalize()}: {claims.says}."
-    yield f"{where}{on}, {claims.kind}{node}{overlay}"
+    yield f"{claims.clock.capitalize()}: {claims.says}."
+    yield f"{where}{on}, {claims.clock}{node}{overlay}"
     rows = [
-        (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict, claims.kind))
+        (verdict.claim.id, _place(verdict.claim), _outcome(verdict), _why(verdict, claims.clock))
         for verdict in claims.verdicts
         if show_all or verdict.outcome != NOT_TESTABLE
     ]
@@ -103,10 +103,10 @@ def _outcome(verdict: Verdict) -> str:
     return f"agrees by construction, {'fitted' if verdict.fitted else 'built in'}"
 
 
-def _why(verdict: Verdict, kind: str) -> str:
+def _why(verdict: Verdict, clock: str) -> str:
     because = verdict.because.rstrip(".") + "."
     sentences = [because[0].upper() + because[1:]]
-    if kind == "simulated" and verdict.claim.built_in and verdict.outcome != NOT_TESTABLE:
+    if clock == "simulated" and verdict.claim.built_in and verdict.outcome != NOT_TESTABLE:
         sentences.append(f"The simulated node assumes that {verdict.claim.built_in}.")
     if verdict.noisy:
         sentences.append("One of its series is noisy.")

@@ -13,6 +13,5 @@ SENTENCE = "No GPU was measured: this is a demonstration and accepts no node."
 def is_demonstration(judged: Collection[NodeVerdict | Row]) -> bool:
     """Whether nothing of GPUs was measured, on no node of a cluster, and nothing shows some."""
     return bool(judged) and not any(
-        verdict.scheduled or verdict.kind == "nothing" or verdict.gpus != "none"
-        for verdict in judged
+        verdict.scheduled or verdict.clock is None or verdict.gpus != "none" for verdict in judged
     )

@@ -198,7 +198,7 @@ def _ranges(rows: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, str]]:
     all_rows = list(rows)
     for column in columns():
         values = [row[column.name] for row in all_rows if row.get(column.name) is not None]
-        if values and "state" in column.kinds and column.name not in _ELSEWHERE:
+        if values and "state" in column.row_types and column.name not in _ELSEWHERE:
             yield column.meaning, _range(column.name, values)
 
 

@@ -70,7 +70,7 @@ def of_health(health: Health) -> str:
 def watch(rows: Iterable[dict[str, Any]], worst: Worst) -> Iterator[dict[str, Any]]:
     """Yield rows unchanged, and keep the worst metric of each node."""
     for row in rows:
-        share = _share(row) if row["kind"] == "metric" else None
+        share = _share(row) if row["row_type"] == "metric" else None
         node = row.get("node")
         if share is not None and node and (node not in worst or share < worst[node][0]):
             worst[node] = share, {name: row[name] for name in ("check", "metric", "partition")}

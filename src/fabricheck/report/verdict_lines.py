@@ -79,7 +79,7 @@ def _cells(row: Row) -> tuple[show.Cell, ...]:
     time = "-" if row.duration_s is None else f"{row.duration_s:.0f} s"
     first = cut(row.reasons[0].sentence, LONGEST_CELL) if row.reasons else ""
     status = show.status(row.label, row.badge)
-    return titled(row.node), status, row.kind, row.set or "-", ran, time, first
+    return titled(row.node), status, row.clock or "nothing", row.set or "-", ran, time, first
 
 
 def _is_below(reason: Reason) -> bool:

@@ -177,10 +177,10 @@ def of_host(host: HostState) -> dict[str, Any]:
 
 
 def _of_state(
-    state: Mapping[str, Any], kind: Any, summaries: Mapping[str, _Summary]
+    state: Mapping[str, Any], state_type: Any, summaries: Mapping[str, _Summary]
 ) -> dict[str, Any]:
     by_column = {name: summary.value(state) for name, summary in summaries.items()}
-    for name, (record, member, _, _) in _columns_of(kind).items():
+    for name, (record, member, _, _) in _columns_of(state_type).items():
         if record:
             by_column[name] = (state.get(record) or {}).get(member)
         else:
@@ -190,16 +190,16 @@ def _of_state(
 
 @dataclass(frozen=True)
 class Column:
-    """One column: its name, type and description, and the kinds of rows that have it."""
+    """One column: its name, type and description, and the types of rows that have it."""
 
     name: str
     type: Type
     meaning: str
-    kinds: tuple[str, ...]
+    row_types: tuple[str, ...]
 
 
-#: The classes of rows by the column ``kind``; a sample is its series with one value.
-KINDS: Mapping[str, type[Any]] = {
+#: The classes of rows by the column ``row_type``; a sample is its series with one value.
+ROW_TYPES: Mapping[str, type[Any]] = {
     "check": Check,
     "metric": Metric,
     "series": Series,
@@ -228,32 +228,32 @@ _OF_THE_SERIES_ALONE = ("mad", "ci_low", "ci_high")
 @functools.cache
 def columns() -> tuple[Column, ...]:
     """Return the columns in the order of `fabricheck results export`."""
-    kinds: dict[str, list[str]] = {"kind": [*KINDS]}
+    row_types: dict[str, list[str]] = {"row_type": [*ROW_TYPES]}
     described: dict[str, tuple[Type, str]] = {
-        "kind": ("text", "kind of row: check, metric, series, sample, state or node")
+        "row_type": ("text", "what the row is of: check, metric, series, sample, state or node")
     }
-    for kind, row in KINDS.items():
-        of_kind = _own_columns(kind)
+    for row_type, row in ROW_TYPES.items():
+        of_row = _own_columns(row_type)
         of_check = _of_check() if row in _OF_A_CHECK else ()
-        for name in dict.fromkeys((*of_check, *of_kind)):
-            kinds.setdefault(name, []).append(kind)
-        for name, column in of_kind.items():
+        for name in dict.fromkeys((*of_check, *of_row)):
+            row_types.setdefault(name, []).append(row_type)
+        for name, column in of_row.items():
             described.setdefault(name, column)
-    for name, rows_of in kinds.items():
+    for name, rows_of in row_types.items():
         if name == "sample":
             rows_of[:] = ["sample"]
         elif "series" in rows_of and name not in _OF_THE_SERIES_ALONE:
             rows_of.insert(rows_of.index("series") + 1, "sample")
     return tuple(
-        Column(name, type_, meaning, tuple(kinds[name]))
+        Column(name, type_, meaning, tuple(row_types[name]))
         for name, (type_, meaning) in described.items()
     )
 
 
 @functools.cache
-def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
-    """Return type and description of the columns of a kind of rows itself."""
-    if kind == "state":
+def _own_columns(row_type: str) -> Mapping[str, tuple[Type, str]]:
+    """Return type and description of the columns of a type of rows itself."""
+    if row_type == "state":
         of_series = _own_columns("series")
         named = ("device", "device_name", "device_arch", "pci_address", "unique_id")
         summaries = {**_OF_DEVICE, **_OF_HOST, "processes": _OF_DEVICE["processes"]}
@@ -267,9 +267,10 @@ def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
                for name, (_, _, type_, meaning) in _columns_of(part).items()},
             **{name: (column.type, column.meaning) for name, column in summaries.items()},
         }  # fmt: skip
-    hints = typing.get_type_hints(KINDS[kind], include_extras=True)
+    hints = typing.get_type_hints(ROW_TYPES[row_type], include_extras=True)
     described = {
-        field.name: _described(hints[field.name]) for field in dataclasses.fields(KINDS[kind])
+        field.name: _described(hints[field.name])
+        for field in dataclasses.fields(ROW_TYPES[row_type])
     }
     return {
         name: (_TYPES.get(type_, "text"), meaning)
@@ -279,13 +280,13 @@ def _own_columns(kind: str) -> Mapping[str, tuple[Type, str]]:
 
 
 @functools.cache
-def _columns_of(kind: Any, record: str = "") -> Mapping[str, tuple[str, str, Type, str]]:
+def _columns_of(record_type: Any, record: str = "") -> Mapping[str, tuple[str, str, Type, str]]:
     """Return the columns of a type: its numbers and texts, and those of the records in it.
 
     By column the record, the member, its type and its meaning; a member without one is no column.
     """
     columns: dict[str, tuple[str, str, Type, str]] = {}
-    for name, hint in typing.get_type_hints(kind, include_extras=True).items():
+    for name, hint in typing.get_type_hints(record_type, include_extras=True).items():
         type_, meaning = _described(hint)
         if type_ in (MemoryErrors, Pcie):
             columns |= _columns_of(type_, name)
@@ -300,7 +301,7 @@ def _described(hint: Any) -> tuple[Any, str]:
     while typing.get_origin(hint) in (*_OPTIONAL, Annotated):
         inside = typing.get_args(hint)
         meaning = meaning or next((text for text in inside if isinstance(text, str)), "")
-        hint = next(kind for kind in inside if kind is not type(None))
+        hint = next(other for other in inside if other is not type(None))
     return hint, meaning
 
 
@@ -311,11 +312,11 @@ def _of_check() -> tuple[str, ...]:
 
 def values(row: Row) -> dict[str, Any]:
     """Return the columns of a row and of its check, by name."""
-    kind = next(word for word, rows in KINDS.items() if type(row) is rows)
-    values_of_row: dict[str, Any] = {"kind": kind}
+    row_type = next(word for word, rows in ROW_TYPES.items() if type(row) is rows)
+    values_of_row: dict[str, Any] = {"row_type": row_type}
     if isinstance(row, _OF_A_CHECK):
         values_of_row |= {name: getattr(row.check_row, name) for name in _of_check()}
-    for name, (type_, _) in _own_columns(kind).items():
+    for name, (type_, _) in _own_columns(row_type).items():
         value = row.values.get(name) if isinstance(row, State) else getattr(row, name)
         values_of_row[name] = float(value) if type_ == "number" and value is not None else value
     return values_of_row

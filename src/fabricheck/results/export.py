@@ -54,7 +54,7 @@ MOST = 20
 class ExportLog:
     """What was learned while the table was made.
 
-    counts: rows by kind. sessions: how many. bare: the checks without a value, by result. problems:
+    counts: rows by type. sessions: how many. bare: the checks without a value, by result. problems:
     sentences about files that cannot be read, so that rows are missing. notes: further information.
     """
 
@@ -73,7 +73,7 @@ class ExportLog:
             results = listed(f"{number} {result}" for result, number in sorted(self.bare.items()))
             yield (
                 f"Without a value: {count(self.bare.total(), 'check')} ({results}). The row of "
-                "kind check of each says why."
+                "type check of each says why."
             )
         counts = self.counts
         samples = f", {count(counts['sample'], 'sample')}" if counts["sample"] else ""
@@ -100,8 +100,8 @@ def stream(results: Results, log: ExportLog, samples: bool = False) -> Iterator[
         log.sessions += 1
         # A copy: what it reads is not kept.
         for cells in of_source(dataclasses.replace(source), log, samples, bool(results.parts)):
-            log.counts[cells["kind"]] += 1
-            if cells["kind"] == "check":
+            log.counts[cells["row_type"]] += 1
+            if cells["row_type"] == "check":
                 present.add(cells["node"])
             yield cells
     for job in results.jobs:
@@ -141,7 +141,12 @@ def of_source(
 
 def _samples(series: Series) -> Iterator[Cells]:
     """Yield a row for each sample: the row of its series, with the sample's own value."""
-    of_series = of_row(series) | {"kind": "sample", "mad": None, "ci_low": None, "ci_high": None}
+    of_series = of_row(series) | {
+        "row_type": "sample",
+        "mad": None,
+        "ci_low": None,
+        "ci_high": None,
+    }
     for index, sample in enumerate(series.measured["samples"]):
         yield {**of_series, "value": float(sample), "sample": index}
 
@@ -317,10 +322,10 @@ class OpenMetricsBuffer:
         """Yield the rows unchanged, and keep the values that the text needs."""
         nodes: set[str] = set()
         for row in rows:
-            if row["kind"] in ("check", "node") and row.get("node"):
+            if row["row_type"] in ("check", "node") and row.get("node"):
                 nodes.add(row["node"])
                 self._several_nodes |= len(nodes) > 1
-            match row["kind"]:
+            match row["row_type"]:
                 case "metric" if row["value"] is not None:
                     self._keep(_METRIC, row, row["value"])
                 case "check" if row["result"] not in SKIPPED:

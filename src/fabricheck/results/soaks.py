@@ -17,7 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
+from pydantic import AliasChoices, Field, NonNegativeFloat, NonNegativeInt, PositiveFloat
 
 from fabricheck.core.forms import NodeName
 from fabricheck.core.models import StrictModel, read_model
@@ -34,7 +34,10 @@ from fabricheck.results.series import Noise
 NAME = "round.json"
 
 #: What a round measures: everything under load, or the node with nothing else on it.
-Kind = Literal["load", "quiet"]
+Phase = Literal["load", "quiet"]
+
+#: It was named `kind` in records of the first soaks.
+_Phase = Annotated[Phase, Field(validation_alias=AliasChoices("phase", "kind"))]
 
 #: Significant digits of a value in a record.
 _DIGITS = 6
@@ -49,7 +52,7 @@ class Member(StrictModel):
     noise from one session to the next is that of.
     """
 
-    kind: Kind
+    phase: _Phase
     group: str
     devices: tuple[NonNegativeInt, ...]
     unit: str
@@ -147,7 +150,7 @@ class Round(StrictModel):
     form: Literal["fabricheck-round-1"] = "fabricheck-round-1"
     soak: Annotated[str, Field(pattern=f"^{marking.NAME}$")]
     plan: Plan
-    kind: Kind
+    phase: _Phase
     session: Annotated[str, Field(pattern=r"-\d{4,}$")]
     node: NodeName | None = None
     began: Moment
@@ -211,9 +214,9 @@ class Soak:
             members = {**each.members, **members}
         return members
 
-    def of_kind(self, kind: Kind) -> list[Round]:
-        """Return the rounds of a kind that can be judged, in order."""
-        return [each for each in self.rounds if each.kind == kind and each.problem is None]
+    def of_phase(self, phase: Phase) -> list[Round]:
+        """Return the rounds of a phase that can be judged, in order."""
+        return [each for each in self.rounds if each.phase == phase and each.problem is None]
 
 
 def write(outputs: Path, round_: Round) -> None:
@@ -245,7 +248,7 @@ def _of_rounds(name: str, rounds: Sequence[Round]) -> Soak:
     return Soak(name, last.plan, tuple(in_order), last.ended)
 
 
-def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
+def measured(results: Results, soak: Soak, phase: Phase, session: str) -> Round:
     """Return what the session of the next round of a soak measured.
 
     :param session: the name of the session.
@@ -255,7 +258,7 @@ def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
     round_ = Round(
         soak=soak.name,
         plan=soak.plan,
-        kind=kind,
+        phase=phase,
         session=session,
         node=_node_of(checks),
         began=_began(results),
@@ -264,7 +267,7 @@ def measured(results: Results, soak: Soak, kind: Kind, session: str) -> Round:
         clock=documents[0]["clock"] if documents else None,
         commits=sorted({document["program"]["commit"] for document in documents}),
     )
-    if kind == "quiet":
+    if phase == "quiet":
         members, values = _of_metrics(results.metrics)
         return round_.model_copy(update={"members": members, "values": values})
     for check in checks:
@@ -310,7 +313,7 @@ def _of_metrics(metrics: Iterator[Metric]) -> tuple[dict[str, Member], dict[str,
         name = f"{metric.check_row.check}.{metric.metric}"
         better: Better = "higher" if metric.better == "higher" else "lower"
         members[name] = Member(
-            kind="quiet",
+            phase="quiet",
             group=name,
             devices=(),
             unit=metric.unit,
@@ -338,7 +341,7 @@ def _of_load(check: Check, document: ResultDocument, load: SoakMember, round_: R
     for index, clock in clocks.items():
         name = f"clock {index}"
         members[name] = Member(
-            kind="load",
+            phase="load",
             group="clock",
             devices=(index,),
             unit="MHz",
@@ -379,7 +382,7 @@ def _work_of(series: Series) -> str:
 def _member(series: Series) -> Member:
     better: Better = "higher" if series.better == "higher" else "lower"
     return Member(
-        kind="load",
+        phase="load",
         group=series.operation,
         devices=series.devices,
         unit=series.unit,

@@ -24,7 +24,7 @@ from fabricheck.results import marking, reading, soaks
 from fabricheck.results.folder import ResultsFolder
 from fabricheck.results.reading import Results
 from fabricheck.results.session import ABORTED, Session
-from fabricheck.results.soaks import Kind, Plan, Round, RoundFinding, Soak
+from fabricheck.results.soaks import Phase, Plan, Round, RoundFinding, Soak
 from fabricheck.run import sessions
 from fabricheck.schedulers import table
 
@@ -129,12 +129,12 @@ class Loop:
     def _taken(self, number: int, _frame: object) -> None:
         self.signal = number
 
-    def _kind(self) -> Kind:
+    def _next_phase(self) -> Phase:
         """Return what comes next."""
         plan = self.soak.plan
         since = 0
         for each in reversed(self.soak.rounds):
-            if each.kind == "quiet":
+            if each.phase == "quiet":
                 break
             since += 1
         else:
@@ -143,7 +143,7 @@ class Loop:
         return "quiet" if due and plan.quiet_set is not None else "load"
 
     def _round(self) -> None:
-        kind = self._kind()
+        phase = self._next_phase()
         length_s = 60 * self.soak.plan.round_minutes + BESIDE_S
         if self._ends is not None and time.monotonic() + length_s > self._ends:
             self._end("the allocation ends before another round would")
@@ -152,12 +152,12 @@ class Loop:
         name = soaks.session_name(self.soak.name, last + 1)
         results = self._measured_before(name)
         if results is None:
-            self._session(name, kind)
+            self._session(name, phase)
             if self.signal is not None:
                 self._end(f"{signal.Signals(self.signal).name} ended it")
                 return
             results = _results_of(name)
-        self._add(name, kind, results)
+        self._add(name, phase, results)
 
     def _measured_before(self, name: str) -> Results | None:
         """Return the session of a round that ended when the soak was killed, before its record.
@@ -171,11 +171,11 @@ class Loop:
             return None
         return results
 
-    def _session(self, name: str, kind: Kind) -> None:
+    def _session(self, name: str, phase: Phase) -> None:
         """Run a session until it ends by itself or by a signal."""
         plan = self.soak.plan
         chosen = [f"--mode={plan.quiet_set}"]
-        if kind == "load":
+        if phase == "load":
             chosen = ["--mode=soak", "-S", f"load_s={60 * plan.round_minutes:g}"]
         environment = {
             **os.environ,
@@ -203,12 +203,12 @@ class Loop:
         """Return the last line that a session printed, behind a colon; empty without one."""
         return f": {sessions.last_words(self._log)}" if self._log.exists() else ""
 
-    def _add(self, name: str, kind: Kind, results: Results | None) -> None:
+    def _add(self, name: str, phase: Phase, results: Results | None) -> None:
         """Add the record of a round, and delete what need not be left of others."""
         if results is None or not list(results.checks):
-            round_ = self._without_checks(name, kind)
+            round_ = self._without_checks(name, phase)
         else:
-            measured = soaks.measured(results, self.soak, kind, name)
+            measured = soaks.measured(results, self.soak, phase, name)
             round_ = measured.model_copy(update={"findings": list(self._judge(results))})
         self.soak = replace(self.soak, rounds=(*self.soak.rounds, round_))
         self._failed = self._failed + 1 if round_.problem is not None else 0
@@ -221,12 +221,12 @@ class Loop:
         self._prune()
         self._say(_line(self.soak, round_))
 
-    def _without_checks(self, name: str, kind: Kind) -> Round:
+    def _without_checks(self, name: str, phase: Phase) -> Round:
         """Return the round of a session that ended before a check."""
         return Round(
             soak=self.soak.name,
             plan=self.soak.plan,
-            kind=kind,
+            phase=phase,
             session=name,
             began=datetime.now().astimezone(),
             began_h=self.soak.hours,
@@ -250,14 +250,14 @@ class Loop:
 
 
 def left_whole(soak: Soak) -> set[str]:
-    """Return the sessions whose files are left: the first and the last of each kind, the worst
+    """Return the sessions whose files are left: the first and the last of each phase, the worst
     round of load, and those with findings.
     """
     whole: set[str] = set()
-    for kind in ("load", "quiet"):
-        rounds = [each for each in soak.rounds if each.kind == kind]
+    for phase in ("load", "quiet"):
+        rounds = [each for each in soak.rounds if each.phase == phase]
         whole.update(each.session for each in [*rounds[:1], *rounds[-1:]])
-    load = soak.of_kind("load")
+    load = soak.of_phase("load")
     if load:
         whole.add(min(load, key=lambda each: _part_of_first(soak, each, load[0])).session)
     with_findings = [each for each in soak.rounds if each.findings or each.wrong or each.problem]
@@ -327,7 +327,7 @@ def _seconds_to(moment: datetime) -> float:
 
 
 def _line(soak: Soak, round_: Round) -> str:
-    what = "under load" if round_.kind == "load" else "quiet"
+    what = "under load" if round_.phase == "load" else "quiet"
     worst = [finding.status for finding in round_.findings]
     status = round_.problem or (", ".join(dict.fromkeys(worst)) or "nothing wrong")
     return f"{soak.hours:.2f} of {soak.plan.hours:g} h: {round_.session}, {what}: {status}"

@@ -53,9 +53,9 @@ def _behind(judged: Sequence[Judged]) -> Iterator[Behind]:
 def _levels(judged: Judged) -> Iterator[tuple[str, float, float]]:
     """Yield each kind of work under load, the rate of its worst member, and its floor."""
     soak = judged.soak
-    rounds = soak.of_kind("load")
+    rounds = soak.of_phase("load")
     groups = grouped(
-        (member.group, name) for name, member in soak.members.items() if member.kind == "load"
+        (member.group, name) for name, member in soak.members.items() if member.phase == "load"
     )
     for group, names in groups.items():
         lines = [Line.of(name, soak.members[name], rounds) for name in names]
@@ -81,11 +81,11 @@ def of_verdicts(verdicts: Iterable[NodeVerdict]) -> Iterator[RoundFinding]:
 
 def judge(soak: Soak) -> Judged:
     """Return what the rounds of a soak show."""
-    load, quiet = soak.of_kind("load"), soak.of_kind("quiet")
+    load, quiet = soak.of_phase("load"), soak.of_phase("quiet")
     findings = [*_of_rounds(soak.rounds)]
     trends: list[Trend] = []
     for name, member in soak.members.items():
-        rounds = load if member.kind == "load" else quiet
+        rounds = load if member.phase == "load" else quiet
         line = Line.of(name, member, rounds)
         if line is None:
             continue
@@ -173,7 +173,7 @@ def _status(word: str) -> NodeStatus:
 def _stragglers(soak: Soak, rounds: Sequence[Round]) -> Iterator[Finding]:
     """Yield members that are behind their peers in most rounds, where the other peers are alike."""
     groups = grouped(
-        (member.group, name) for name, member in soak.members.items() if member.kind == "load"
+        (member.group, name) for name, member in soak.members.items() if member.phase == "load"
     )
     for names in groups.values():
         lines = [Line.of(name, soak.members[name], rounds) for name in names]

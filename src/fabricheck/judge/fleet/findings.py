@@ -259,7 +259,7 @@ def _diagnosed(
         diagnoses = {
             verdict.node: verdict.diagnosis
             for verdict in verdicts
-            if verdict.kind == part.clock and part.where in verdict.partitions
+            if verdict.clock == part.clock and part.where in verdict.partitions
         }
         yield replace(
             of_partition,

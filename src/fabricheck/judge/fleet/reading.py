@@ -62,12 +62,12 @@ _FACTS = {
     "huge_pages_reserved": "huge pages reserved",
 }
 
-#: The kinds of rows that a fleet needs, and their columns beside the value, whose cells are words.
-_KINDS = ("check", "metric", "state", "node")
-_WORDS = ("kind", "node", "hostname", "session_id", "result", *_KEY, "noise", *_FACTS)
+#: The types of rows that a fleet needs, and their columns beside the value, whose cells are words.
+_ROW_TYPES = ("check", "metric", "state", "node")
+_WORDS = ("row_type", "node", "hostname", "session_id", "result", *_KEY, "noise", *_FACTS)
 
 #: A table without one of these is not one of `fabricheck results export`.
-_REQUIRED = ("kind", "node", "check", "metric", "value", "unit")
+_REQUIRED = ("row_type", "node", "check", "metric", "value", "unit")
 
 #: The file or the results folder that a row is from.
 ORIGIN = "origin"
@@ -163,7 +163,7 @@ class Fleet:
     @cached_property
     def lost(self) -> list[str]:
         """The requested nodes without any result."""
-        nodes = self.rows.filter(pl.col("kind") == "node", pl.col("result") == LOST)["node"]
+        nodes = self.rows.filter(pl.col("row_type") == "node", pl.col("result") == LOST)["node"]
         single = itertools.filterfalse(nodelists.is_several, self.requested)
         return sorted({*nodes.drop_nulls(), *single} - {*self.nodes}, key=nodelists.natural)
 
@@ -194,12 +194,14 @@ class Fleet:
 
     def sessions(self, nodes: Collection[str]) -> dict[str, list[tuple[str, str]]]:
         """Return by node its sessions, each with its file or folder."""
-        word = pl.col("node", "kind", "session_id").cast(pl.String)
-        rows = self.rows.select("node", "session_id", ORIGIN, "kind").unique().with_columns(word)
-        wanted = rows.filter(pl.col("node").is_in(list(nodes)), pl.col("kind") != "node")
+        word = pl.col("node", "row_type", "session_id").cast(pl.String)
+        rows = (
+            self.rows.select("node", "session_id", ORIGIN, "row_type").unique().with_columns(word)
+        )
+        wanted = rows.filter(pl.col("node").is_in(list(nodes)), pl.col("row_type") != "node")
         return grouped(
             (node, (session or "", origin or ""))
-            for node, session, origin in sorted(wanted.drop("kind").unique().rows(), key=str)
+            for node, session, origin in sorted(wanted.drop("row_type").unique().rows(), key=str)
         )
 
 
@@ -347,6 +349,7 @@ def _needed(rows: pl.LazyFrame) -> list[pl.DataFrame]:
     :raises InvalidInputError: when it lacks one without which there is no fleet, or a cell of one
         that is needed may have several values.
     """
+    rows = _renewed(rows)
     there = rows.collect_schema()
     lacks = [f"{name} is missing" for name in _REQUIRED if name not in there]
     needed = (*_WORDS, "value")
@@ -360,20 +363,28 @@ def _needed(rows: pl.LazyFrame) -> list[pl.DataFrame]:
         (pl.col(name) if name in there else pl.lit(None)).cast(pl.String).cast(_WORD).alias(name)
         for name in _WORDS
     ]
-    renewed = pl.col("metric").cast(pl.String).replace(dict(RENAMED))
     selected = (
-        rows.with_columns(renewed)
-        .filter(pl.col("kind").cast(pl.String).is_in(_KINDS))
+        rows.filter(pl.col("row_type").cast(pl.String).is_in(_ROW_TYPES))
         .select(*words, pl.col("value").cast(pl.Float64, strict=False), ORIGIN)
         .with_columns(node=pl.coalesce("node", "hostname"))
     )
-    values = selected.filter(pl.col("kind") == "metric", pl.col("node").is_not_null())
+    values = selected.filter(pl.col("row_type") == "metric", pl.col("node").is_not_null())
     about = selected.select(
-        "kind", "node", "check", "session_id", "result", ORIGIN, *_FACTS
+        "row_type", "node", "check", "session_id", "result", ORIGIN, *_FACTS
     ).unique()
     return pl.collect_all(
         [values.select(*_KEY, "node", "noise", "value"), about], engine="streaming"
     )
+
+
+def _renewed(rows: pl.LazyFrame) -> pl.LazyFrame:
+    """Return a table with today's names of columns and metrics."""
+    names = rows.collect_schema().names()
+    if "kind" in names and "row_type" not in names:
+        rows = rows.rename({"kind": "row_type"})
+    if "metric" in names:
+        rows = rows.with_columns(pl.col("metric").cast(pl.String).replace(dict(RENAMED)))
+    return rows
 
 
 def _exported(results: reading.Results, log: export.ExportLog) -> Iterator[list[pl.DataFrame]]:

@@ -121,7 +121,7 @@ def _decided(
             arguments = {"arguments": draining.command(verdict)}
             verdict = verdict.model_copy(update={"drain": drain.model_copy(update=arguments)})
     changes: dict[str, object] = {}
-    if verdict.kind == "measured":
+    if verdict.clock == "measured":
         changes["all_alike"] = alike
         changes["caveats"] = [*verdict.caveats, *caveats]
     return verdict.model_copy(update=changes)
@@ -157,8 +157,8 @@ def _drain(judged: Judged, others: _Cohorts, alike: Collection[model.AllAlike]) 
     """
     verdict = judged.verdict
     known: dict[model.Doubt, bool] = {
-        "simulated": verdict.kind == "simulated",
-        "nothing-measured": verdict.kind == "nothing",
+        "simulated": verdict.clock == "simulated",
+        "nothing-measured": verdict.clock is None,
         "injected-faults": bool(verdict.faults_injected),
         "not-scheduled": not verdict.scheduled,
         "odd-name": nodelists.NODE_NAME.fullmatch(verdict.node) is None,
@@ -215,7 +215,7 @@ class _Cohorts:
         self._nodes: dict[tuple[Key, Software | None], dict[str, Run]] = defaultdict(dict)
         for verdict, runs in ((each.verdict, each.runs) for each in judged):
             # A simulated node is no machine, and results of several nodes blame none of them.
-            if verdict.kind == "measured" and not nodelists.is_several(verdict.node):
+            if verdict.clock == "measured" and not nodelists.is_several(verdict.node):
                 for run in runs:
                     self._nodes[run.check, run.software][verdict.node] = run
         for node, run in in_rounds.items():
@@ -323,7 +323,7 @@ def differences(verdicts: Sequence[model.NodeVerdict]) -> Iterator[UnevenPropert
     kinds = grouped(
         (frozenset(device.name for device in verdict.devices), verdict)
         for verdict in verdicts
-        if verdict.kind == "measured" and not nodelists.is_several(verdict.node)
+        if verdict.clock == "measured" and not nodelists.is_several(verdict.node)
     )
     for same_devices in kinds.values():
         by_value: dict[str, list[tuple[str, str]]] = {}

@@ -12,6 +12,7 @@ from typing import Any, Literal, cast
 from fabricheck.core.models import StrictModel
 from fabricheck.core.show import listed
 from fabricheck.core.text import count
+from fabricheck.core.vocabulary import Clock
 from fabricheck.judge.verdict import counters, evidence, model, provenance
 from fabricheck.judge.verdict.next_steps import NEXT_STEPS
 from fabricheck.judge.verdict.rules import Finding, finding, in_order, worst
@@ -80,7 +81,7 @@ def judge(look: Look, node_model: NodeModel | None, seconds: float) -> Health:
 def unanswered(sentence: str, seconds: float) -> Health:
     """Return the health of this node, whose drivers do not answer."""
     node = scheduler_node() or platform.node()
-    verdict = _node_verdict(node, "nothing", None, [finding("time-limit", sentence)])
+    verdict = _node_verdict(node, None, None, [finding("time-limit", sentence)])
     return Health(
         exit_code=evidence.session_verdict(node, [verdict]).exit_code,
         verdict=verdict,
@@ -120,7 +121,7 @@ def _verdict(
 
 def _node_verdict(
     node: str,
-    kind: model.Kind,
+    clock: Clock | None,
     simulated: model.SimulatedNode | None,
     findings: list[Finding],
 ) -> model.NodeVerdict:
@@ -142,7 +143,7 @@ def _node_verdict(
         node=node,
         scheduled=scheduler_node() is not None,
         reached_by=table.SLURM.name if around is None else around.name,
-        kind="simulated" if simulated is not None else kind,
+        clock="simulated" if simulated is not None else clock,
         simulated=simulated,
         faults_injected=[],
         status=worst(reason.status for reason in reasons),

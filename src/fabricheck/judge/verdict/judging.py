@@ -216,19 +216,19 @@ def silent(
     :param expected_nodes: nodes that must exist besides the requested ones.
     """
     names = {subject.node for subject in there}
-    kinds = {subject.simulated for subject in there} or {None}
+    simulated = {subject.simulated for subject in there} or {None}
     partition = next(
         (nodes.partition for nodes in results.lists if nodes.partition is not None), None
     )
     if partition is not None:
-        kind = partition if partition in kinds or _simulates(partition, ()) else None
+        missing_as = partition if partition in simulated or _simulates(partition, ()) else None
     else:
         # If anything was measured, the node itself is what is missing.
-        kind = None if None in kinds or len(kinds) > 1 else next(iter(kinds))
+        missing_as = None if None in simulated or len(simulated) > 1 else next(iter(simulated))
     missed = dict.fromkeys((*results.requested, *expected_nodes))
     if any(problem.node is None for problem in results.problems):
         missed[UNPLACED] = None
-    return [JudgedNode(name, kind) for name in missed if not answered(name, names)]
+    return [JudgedNode(name, missing_as) for name in missed if not answered(name, names)]
 
 
 def began(results: Results) -> list[datetime]:

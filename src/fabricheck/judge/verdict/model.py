@@ -1,6 +1,6 @@
 """The documents of a verdict: their types, shown in docs/result.md, and their files.
 
-The schema in ``verdict-3.schema.json`` is made of these types by ``ci/result_schema.py``. A verdict
+The schema in ``verdict-4.schema.json`` is made of these types by ``ci/result_schema.py``. A verdict
 has a file for each node, and one for all nodes.
 """
 
@@ -21,6 +21,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
 from fabricheck.core.show import listed
 from fabricheck.core.text import printable_json, read_text
+from fabricheck.core.vocabulary import Clock
 from fabricheck.core.whole_files import write_all
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict.rules import STATUSES, Evidence, NodeStatus, worst
@@ -35,8 +36,6 @@ VERDICTS = "verdicts"
 
 #: The file of all nodes.
 WHOLE = "verdict.json"
-
-Kind = Literal["measured", "simulated", "nothing"]
 
 #: Whether the GPUs of a node were measured; none: nothing shows that it has some.
 Gpus = Literal["measured", "not-measured", "none"]
@@ -199,8 +198,9 @@ class _Status(StrictModel):
     """Whether a scheduler knows the node by that name."""
     reached_by: str = "slurm"
     """How the node is reached: by slurm, flux, pbs or ssh, whose command drains it."""
-    kind: Kind
-    """Whether anything was measured, or that nothing tells it: only a measured node is drained."""
+    clock: Clock | None
+    """Whether its values were measured or simulated; null where nothing shows that anything ran.
+    Only a measured node is drained."""
     simulated: SimulatedNode | None
     """The simulated node; null where nothing is simulated."""
     faults_injected: list[str]
@@ -260,7 +260,7 @@ def by_label(statuses: Iterable[Status]) -> dict[str, list[Status]]:
 class NodeVerdict(_Status):
     """The verdict on one node."""
 
-    form: Literal["fabricheck-node-verdict-3"] = "fabricheck-node-verdict-3"
+    form: Literal["fabricheck-node-verdict-4"] = "fabricheck-node-verdict-4"
     partitions: list[str]
     start: Moment | None
     devices: list[Device]
@@ -290,7 +290,7 @@ class Row(_Status):
 class Verdict(StrictModel):
     """The verdict on all nodes of a session."""
 
-    form: Literal["fabricheck-verdict-3"] = "fabricheck-verdict-3"
+    form: Literal["fabricheck-verdict-4"] = "fabricheck-verdict-4"
     of: str
     """The session, or the job over many nodes."""
     made: Moment

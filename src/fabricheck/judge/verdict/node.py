@@ -9,6 +9,7 @@ from functools import cached_property
 from fabricheck.core import nodelists
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
+from fabricheck.core.vocabulary import Clock
 from fabricheck.judge import coverage, set_times
 from fabricheck.judge.diagnosis.model import Diagnosis
 from fabricheck.judge.verdict import (
@@ -97,7 +98,7 @@ class NodeJudgement:
             accepted=status == "PASS" and self._gpus == "measured" and not self._only_a_load,
             uncalibrated=self.uncalibrated,
             provisional=model.provisional_partitions(reasons, measured, self.uncalibrated),
-            kind=self._kind(),
+            clock=self._clock(),
             simulated=self._simulated(),
             partitions=self.results.partitions,
             set=_label(self.choice) if self.outcomes else "",
@@ -179,7 +180,7 @@ class NodeJudgement:
             missing=missing,
         )
 
-    def _kind(self) -> model.Kind:
+    def _clock(self) -> Clock | None:
         if self.subject.simulated is not None:
             return "simulated"
         # Without documents: whether a check ran where the site says that hardware is measured.
@@ -193,7 +194,7 @@ class NodeJudgement:
                 if attempt.case is not None
             )
         )
-        return "measured" if measured else "nothing"
+        return "measured" if measured else None
 
     def _node_model(self, where: str) -> NodeModel | None:
         cases = (attempt.case for attempt in self.results.attempts)

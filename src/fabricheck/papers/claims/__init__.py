@@ -79,7 +79,7 @@ def of_partition(
     return Claims(
         where=observed.where,
         on=observed.on,
-        kind=observed.clock if observed.documents else "no results",
+        clock=observed.clock if observed.documents else "no results",
         runtimes=sorted(observed.runtimes),
         node=observed.node.name if observed.node else None,
         overlay=observed.overlay,

@@ -110,14 +110,14 @@ class Verdict:
 class Claims:
     """The outcome of every claim on the results of a partition.
 
-    where, on: the partition, empty for documents outside any session, and its node. kind: measured
+    where, on: the partition, empty for documents outside any session, and its node. clock: measured
     or simulated. node: the name of the node model. overlay: the change to a simulated node.
     defects: a sentence for each claim whose rule failed by a defect of the suite.
     """
 
     where: str
     on: str | None
-    kind: str
+    clock: str
     runtimes: Sequence[str]
     node: str | None
     overlay: str | None

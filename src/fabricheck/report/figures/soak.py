@@ -28,11 +28,11 @@ Point = tuple[str, Round, float]
 
 def figures(judged: Judged) -> Iterator[Figure]:
     """Yield a figure for each kind of work, for what devices tell, and for the errors counted."""
-    load = judged.soak.of_kind("load")
+    load = judged.soak.of_phase("load")
     marks = list(_marks(judged))
     members = judged.soak.members
     groups = grouped(
-        (member.group, name) for name, member in members.items() if member.kind == "load"
+        (member.group, name) for name, member in members.items() if member.phase == "load"
     )
     for group, names in groups.items():
         first = members[names[0]]
@@ -76,7 +76,7 @@ def _marks(judged: Judged) -> Iterator[Mapping[str, Any]]:
     """Yield when rounds began, and when what was judged."""
     rounds = judged.soak.rounds
     for each in rounds:
-        if each.kind == "quiet":
+        if each.phase == "quiet":
             yield {"hour": each.began_h, "what": QUIET}
         elif len(rounds) <= _MOST_MARKED:
             yield {"hour": each.began_h, "what": LOAD}
@@ -95,9 +95,9 @@ def _figure(
     """Yield the figure of some curves, if one has points."""
     if not points:
         return
-    kind = judged.clock or "measured"
+    clock = judged.clock or "measured"
     rows = [
-        {"series": name, "hour": each.middle_h, "value": value, "unit": unit, "kind": kind}
+        {"series": name, "hour": each.middle_h, "value": value, "unit": unit, "kind": clock}
         for name, each, value in points
     ]
     texts = []
@@ -108,7 +108,7 @@ def _figure(
     yield Figure(
         id=f"{judged.name}-{title.replace(' ', '-')}",
         title=title,
-        kind=kind,
+        kind=clock,
         says=" ".join(texts),
         rows=rows,
         drawing=over_hours(rows, marks, unit=unit, hours=judged.hours),
