@@ -100,22 +100,37 @@ python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
   || fail "'$python' is not Python 3.11 or newer; name one by PYTHON=..."
 
-# An index may be slow or break off; what one attempt has downloaded is in pip's cache for the next.
+# uv takes seconds for what takes pip a minute. An index may be slow or break off; what one attempt
+# has downloaded is in a cache for the next.
 install() {
   local attempt
+  if [ -x .venv/bin/uv ]; then
+    .venv/bin/uv pip install -q --python .venv/bin/python $compile "$@" && return
+    echo "setup: uv failed, and pip is tried" >&2
+  fi
   for attempt in 1 2 3; do
-    .venv/bin/python -m pip install -q --disable-pip-version-check --timeout 60 "$@" && return
+    .venv/bin/python -m pip install -q --disable-pip-version-check --no-warn-script-location --timeout 60 "$@" \
+      && return
     echo "setup: pip failed (attempt $attempt of 3)" >&2
   done
   return 1
 }
 
+# Who measures may not be who may write to .venv; of what tests bring, they do not import a half.
+compile=
+[ "$lock" != requirements.lock ] || compile=--compile-bytecode
+
 # Stamps hold what was installed: a lock that changed is installed again.
 stamp=.venv/fabricheck-${lock%.lock}.stamp
-wanted=$(cat "$lock" $docs pyproject.toml ci/setup.sh | sha256sum)
+wanted=$(cat "$lock" $docs requirements-uv.lock pyproject.toml ci/setup.sh | sha256sum)
 if [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; then
   echo "setup: installing Python packages of $lock into .venv"
   .venv/bin/python -m pip --version > /dev/null 2>&1 || "$python" -m venv .venv
+  # uv reads no configuration of pip, as one that names a mirror, or forbids an index.
+  indexes=$(.venv/bin/python -m pip config list | grep index || true)
+  if [ -z "$indexes" ]; then
+    install --no-deps --require-hashes -r requirements-uv.lock || echo "setup: going on without uv" >&2
+  fi
   # A lock has all dependencies: pip would look for newer versions of those that are asked with extras.
   install --no-deps --require-hashes -r "$lock" ${docs:+-r "$docs"}
   .venv/bin/python -m pip check > /dev/null || fail "$lock lacks something: .venv/bin/pip check"
@@ -138,8 +153,7 @@ wanted=$(sha256sum < requirements-mpi.lock)
 if [[ $kind =~ ^(build|test|full)$ ]] && { [ ! -f "$stamp" ] || [ "$(cat "$stamp")" != "$wanted" ]; }; then
   echo "setup: installing MPICH into .venv/mpich"
   rm -rf .venv/mpich
-  install --require-hashes --no-deps --ignore-installed --no-warn-script-location \
-    --prefix "$root/.venv/mpich" -r requirements-mpi.lock
+  install --require-hashes --no-deps --prefix "$root/.venv/mpich" -r requirements-mpi.lock
   echo "$wanted" > "$stamp"
 fi
 

@@ -1,6 +1,6 @@
 """ci/setup.sh: what it installs for whom, and what it does while apt-get cannot run.
 
-Stand-ins for Python, pip, dpkg-query and apt-get; that of MPICH's wheel brings an mpicxx.
+Stand-ins for Python, pip, uv, dpkg-query and apt-get; that of MPICH's wheel brings an mpicxx.
 """
 
 import re
@@ -18,15 +18,18 @@ ROOT = Path(__file__).resolve().parents[2]
 
 PYTHON = """#!/bin/sh
 echo "$*" >> {calls}
+case "$0 $*" in *uv" pip "*) [ ! -e {tools}/no-network ] || exit 2 ;; esac
 case "$*" in
   "-m venv .venv") mkdir -p .venv/bin && cp "$0" .venv/bin/python ;;
   "-m pip check") [ ! -e {tools}/incomplete ] ;;
+  "-m pip config list") cat {tools}/pip.conf 2> /dev/null ;;
   *" install "*)
     prefix=.venv lock=/dev/null
     while [ $# -gt 0 ]; do
       case $1 in --prefix) prefix=$2 ;; -r) lock=$2 ;; esac
       shift
     done
+    if grep -q ^uv== "$lock"; then cp "$0" .venv/bin/uv; fi
     if grep -q ^mpich== "$lock"; then
       mkdir -p "$prefix/bin"
       for name in mpicxx mpiexec; do echo > "$prefix/bin/$name"; chmod +x "$prefix/bin/$name"; done
@@ -119,12 +122,42 @@ def test_the_mpi_of_a_site_is_found_first(setup, checkout, site_mpi, kind):
 def test_locks_are_installed_as_they_are(setup, checkout, tmp_path):
     """Without a search for dependencies, which finds newer versions; so nothing may be missing."""
     installs = [call for call in setup("test").calls if " install " in call]
-    assert len(installs) == 3 and all(" --no-deps " in call for call in installs)
+    assert len(installs) == 4 and all(" --no-deps " in call for call in installs)
     shutil.rmtree(checkout / ".venv")
     (tmp_path / "tools" / "incomplete").touch()
     ended = setup()
     assert ended.returncode == 3
     assert "setup: requirements.lock lacks something: .venv/bin/pip check" in ended.stderr
+
+
+def installers(ended):
+    """Each lock that was installed, and by what."""
+    return [
+        ("pip" if call.startswith("-m pip ") else "uv", lock)
+        for call in ended.calls
+        for lock in re.findall(r"-r requirements(\S*)\.lock", call)
+    ]
+
+
+def test_what_uv_installs_it_has_by_its_own_lock(setup):
+    by = installers(setup("test"))
+    assert by == [("pip", "-uv"), ("uv", "-test"), ("uv", "-docs"), ("uv", "-mpi")]
+
+
+@pytest.mark.parametrize(
+    "line", ["global.index-url='https://mirror.example'", ":env:.no-index='1'"]
+)
+def test_where_pip_is_told_of_an_index_uv_installs_nothing(setup, tmp_path, line):
+    (tmp_path / "tools" / "pip.conf").write_text(f"{line}\n")
+    assert installers(setup("build")) == [("pip", ""), ("pip", "-mpi")]
+
+
+def test_what_uv_does_not_reach_pip_installs(setup, tmp_path):
+    (tmp_path / "tools" / "no-network").touch()
+    ended = setup("run")
+    assert ended.returncode == 0
+    assert installers(ended) == [("pip", "-uv"), ("uv", ""), ("pip", "")]
+    assert ended.stderr == "setup: uv failed, and pip is tried\n" * 2
 
 
 def test_a_cuda_compiler_is_there_for_who_compiles_for_it_and_only_for_them(setup):
@@ -155,12 +188,13 @@ def test_mpich_is_there_for_those_who_build_and_only_for_them(setup, checkout):
     assert not [call for call in setup("build").calls if " install " in call]
 
 
-def test_the_mpich_of_the_lock_is_that_of_the_extra():
+@pytest.mark.parametrize(("lock", "extra"), [("mpi", "mpi"), ("uv", "setup")])
+def test_the_one_package_of_a_lock_is_that_of_the_extra(lock, extra):
     (pinned,) = [
-        line.split()[0] for line in (ROOT / "requirements-mpi.lock").read_text().splitlines()
+        line.split()[0] for line in (ROOT / f"requirements-{lock}.lock").read_text().splitlines()
         if "==" in line
     ]  # fmt: skip
-    assert f'mpi = ["{pinned}"]' in (ROOT / "pyproject.toml").read_text()
+    assert f'{extra} = ["{pinned}"]' in (ROOT / "pyproject.toml").read_text()
 
 
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
