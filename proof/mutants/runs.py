@@ -20,8 +20,9 @@ _LINKED = ("build", ".venv")
 #: The plugin that looks which package is tested.
 _PLUGIN = "proof.mutants.imported"
 
-#: How pytest ends where all tests passed, and where one failed; all else tells nothing of tests.
-_PASSED, _FAILED = 0, 1
+#: How pytest ends where all tests passed, where one failed, and where all of them are left out; all
+#: else tells nothing of tests.
+_PASSED, _FAILED, _NONE_RAN = 0, 1, 5
 
 #: Seconds that the tests of one mutant may take.
 _LIMIT_S = 300
@@ -65,11 +66,14 @@ class Tree:
         finally:
             path.write_text(before, encoding="utf-8")
 
-    def first_failure(self, tests: Collection[str], limit_s: float = _LIMIT_S) -> str | None:
+    def first_failure(
+        self, tests: Collection[str], limit_s: float = _LIMIT_S, *, left_out: Collection[str] = ()
+    ) -> str | None:
         """Return the first test that fails; None where all pass.
 
         :param tests: files, folders or single tests, below the folder of tests.
         :param limit_s: the time that they may take together, in s.
+        :param left_out: those of them that do not run.
         :raises NotRunError: when they did not run, as where one cannot be imported.
         """
         paths = [str(self.folder / part) for part in ("src", ".")]
@@ -81,6 +85,7 @@ class Tree:
         }
         command = [sys.executable, "-m", "pytest", "-x", "-q", "-rfE", "--tb=no"]
         command += ["-p", "no:cacheprovider", "-p", _PLUGIN, *(f"tests/{one}" for one in tests)]
+        command += [f"--deselect=tests/{one}" for one in left_out]
         try:
             ended = subprocess.run(
                 command, cwd=self.folder, env=environment, capture_output=True, text=True,
@@ -88,7 +93,7 @@ class Tree:
             )  # fmt: skip
         except subprocess.TimeoutExpired:
             raise NotRunError(f"took more than {limit_s} s") from None
-        if ended.returncode == _PASSED:
+        if ended.returncode in (_PASSED, _NONE_RAN):
             return None
         found = _FIRST.search(ended.stdout)
         if ended.returncode != _FAILED or found is None:

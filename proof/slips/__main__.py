@@ -13,7 +13,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
-from functools import cache, partial
+from functools import partial
 from itertools import islice
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -41,21 +41,7 @@ def outcome(slip: Slip, scratch: str) -> Outcome:
         )
     if imported.returncode:
         return Outcome(slip, "(it cannot be imported)")
-    test = chosen.see(slip, scratch).test
-    if test is not None and not passes_without_a_change(test, scratch):
-        print(f"{test} fails without a change, too: it sees nothing", flush=True)
-        return Outcome(slip, None)
-    return Outcome(slip, test)
-
-
-@cache
-def passes_without_a_change(test: str, scratch: str) -> bool:
-    """Whether a test passes in the copy of the tree, in which nothing is changed now."""
-    test = test.removesuffix(" (cannot be collected)")
-    try:
-        return chosen.copied(scratch).first_failure([test]) is None
-    except NotRunError:
-        return False
+    return Outcome(slip, chosen.see(slip, scratch).test)
 
 
 def outcome_of_cpp(slip: Slip, scratch: str) -> Outcome:

@@ -154,18 +154,16 @@ def see(slip: Slip, scratch: str) -> str | None:
             raise NotRunError("it does not compile")
         if _machine_code(tree) == before:
             raise NotRunError("it changes nothing")
-        return _first_failure(slip, tree)
+        return _first_failure(slip, tree, scratch)
 
 
-def _first_failure(slip: Slip, tree: Tree) -> str | None:
+def _first_failure(slip: Slip, tree: Tree, scratch: str) -> str | None:
     command = ["ctest", "--test-dir", "build/sim", "--timeout", "120"]
     if subprocess.run(command, cwd=tree.folder, capture_output=True).returncode:
         return "(unit tests)"
     for tests in (*chosen.likeliest(slip), _ALL_TESTS):
-        try:
-            failed = tree.first_failure(tests, _TESTS_S) if tests else None
-        except NotRunError as error:
-            return f"({error})"
-        if failed is not None:
-            return failed
+        if tests:
+            failed, _ = chosen.first_failure(tree, tests, scratch, _TESTS_S)
+            if failed is not None:
+                return failed
     return None

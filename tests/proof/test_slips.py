@@ -8,6 +8,7 @@ from multiprocessing.pool import ThreadPool
 
 import pytest
 
+from proof.mutants import chosen
 from proof.slips import cpp, drawing
 from proof.slips.record import Outcome, Record
 
@@ -99,3 +100,26 @@ def test_a_run_that_was_ended_is_taken_up_where_it_was(root, tmp_path):
     assert ran == drawn
     assert [each.seen_by for each in outcomes] == ["test_least", None, None, None]
     assert [each.counts for each in outcomes] == [True, False, True, True]
+
+
+class Tests:
+    """A tree whose tests fail in their order, unless they are left out."""
+
+    def __init__(self, *failing):
+        self.failing = failing
+
+    def first_failure(self, tests, limit_s=0, *, left_out=()):
+        failing = [test for test in self.failing if test in tests and test not in left_out]
+        return failing[0] if failing else None
+
+
+@pytest.mark.parametrize(
+    ("fail_always", "seen"), [((), "a"), (("a",), "b"), (("a", "b"), None), (("c",), "a")]
+)
+def test_a_test_that_fails_without_the_change_sees_nothing_and_hides_no_other(
+    monkeypatch, fail_always, seen
+):
+    monkeypatch.setattr(chosen, "unchanged", lambda scratch: Tests(*fail_always))
+    chosen.passes_without_a_change.cache_clear()
+    assert chosen.first_failure(Tests("a", "b"), ["a", "b", "c"], "")[0] == seen
+    chosen.passes_without_a_change.cache_clear()
