@@ -22,18 +22,26 @@ def build(folder, *options):
     )  # fmt: skip
 
 
-def test_every_page_is_in_the_site_and_every_link_leads_somewhere(tmp_path):
-    done = build(tmp_path)
-    assert done.returncode == 0, done.stdout + done.stderr
+@pytest.fixture(scope="module")
+def site(made_once):
+    """The folder of the site; one worker builds it."""
+
+    def make(folder):
+        done = build(folder)
+        assert done.returncode == 0, done.stdout + done.stderr
+
+    return made_once("site", make)
+
+
+def test_every_page_is_in_the_site_and_every_link_leads_somewhere(site):
     pages = {file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md")}
     assert {page.with_suffix(".html") for page in pages} <= {
-        file.relative_to(tmp_path) for file in tmp_path.rglob("*.html")
+        file.relative_to(site) for file in site.rglob("*.html")
     }
 
 
-def test_the_search_names_the_page_of_a_hit_and_prefers_the_handbook(tmp_path):
-    assert build(tmp_path).returncode == 0
-    entries = json.loads((tmp_path / "search" / "search_index.json").read_text())["docs"]
+def test_the_search_names_the_page_of_a_hit_and_prefers_the_handbook(site):
+    entries = json.loads((site / "search" / "search_index.json").read_text())["docs"]
     by_location = {entry["location"]: entry for entry in entries}
     assert by_location["result.html#drain"]["title"] == "Read the result: Drain"
     assert by_location["result.html"]["title"] == "Read the result"
@@ -43,11 +51,11 @@ def test_the_search_names_the_page_of_a_hit_and_prefers_the_handbook(tmp_path):
     ]
     assert boosts[0] > boosts[1] == boosts[2]
     # The worker of the site's search hands the boost to lunr.
-    assert "{boost: doc.boost}" in (tmp_path / "search" / "worker.js").read_text()
+    assert "{boost: doc.boost}" in (site / "search" / "worker.js").read_text()
     # Opened as files, the site has the same index as a script, and what loads it.
-    script = (tmp_path / "search" / "search_index.js").read_text()
+    script = (site / "search" / "search_index.js").read_text()
     assert json.loads(script.removeprefix("data = ").removesuffix(";\n"))["docs"] == entries
-    loads = (tmp_path / "search" / "main.js").read_text()
+    loads = (site / "search" / "main.js").read_text()
     assert "search_index.js" in loads and "new Worker(" in loads
 
 
@@ -69,13 +77,16 @@ def test_a_dead_link_fails_the_build(tmp_path, damage):
 
 
 @pytest.fixture(scope="module")
-def written(tmp_path_factory):
+def written(made_once):
     """A folder with docs/ and all that is made of the code."""
-    folder = tmp_path_factory.mktemp("pages") / "docs"
-    command = [sys.executable, "ci/docs_pages.py", str(folder)]
-    assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
-    assert subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE).returncode == 1
-    return folder
+
+    def make(folder):
+        command = [sys.executable, "ci/docs_pages.py", str(folder / "docs")]
+        assert subprocess.run(command, cwd=ROOT, check=False).returncode == 0
+        again = subprocess.run(command, cwd=ROOT, check=False, stderr=subprocess.PIPE)
+        assert again.returncode == 1
+
+    return made_once("pages", make) / "docs"
 
 
 def test_no_line_of_a_page_is_left_without_its_table(written):
@@ -125,7 +136,7 @@ def test_the_page_of_exports_has_every_column_as_it_is(written):
     table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
     of_rows = ("check", "metric", "series", "sample", "state", "node")
     assert [line for line in table if len(line) == 4] == [
-        [f"`{one.name}`", one.type, "all" if one.kinds == of_rows else ", ".join(one.kinds),
+        [f"`{one.name}`", one.type, "all" if one.row_types == of_rows else ", ".join(one.row_types),
          one.meaning]
         for one in columns()
     ]  # fmt: skip
