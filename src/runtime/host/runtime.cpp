@@ -1,6 +1,7 @@
 // Devices, memory, copies and errors of the host runtime; see hip/hip_runtime.h.
 #include <hip/hip_runtime.h>
 #include <sys/mman.h>
+#include <sys/sysinfo.h>
 
 #include <algorithm>
 #include <cstdio>
@@ -35,6 +36,7 @@ namespace {
 
 using namespace fabricheck_host;
 
+/// Bytes that programs can have; without page cache where a container hides /proc/meminfo.
 std::uint64_t available_memory() {
   std::ifstream file("/proc/meminfo");
   for (std::string line; std::getline(file, line);) {
@@ -42,7 +44,11 @@ std::uint64_t available_memory() {
       return 1024 * std::strtoull(line.c_str() + 13, nullptr, 10);
     }
   }
-  return 0;
+  struct sysinfo memory{};
+  if (sysinfo(&memory) != 0) {
+    return 0;
+  }
+  return std::uint64_t(memory.freeram + memory.bufferram) * memory.mem_unit;
 }
 
 hipError_t allocate(void** data, std::size_t bytes, int numa_domain) {
