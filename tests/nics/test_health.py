@@ -77,14 +77,19 @@ def test_what_is_repaired_is_forgotten_on_request(node, look):
     assert look().json["verdict"]["status"] == "PASS"
 
 
+def hide(node, *numbers):
+    """Hide NICs as a network namespace does: the bus shows them, with their drivers."""
+    for number in numbers:
+        device = node.root / "sys/bus/pci/devices" / FRONTIER[number][2]
+        shutil.rmtree(device.resolve() / "net")
+        shutil.rmtree(node.root / f"sys/class/cxi/cxi{number}")
+        shutil.rmtree(node.root / f"sys/class/net/hsn{number}")
+    (node.root / "sys/class/net/lo").mkdir(parents=True, exist_ok=True)
+
+
 def test_a_namespace_that_hides_all_nics_is_no_fault_of_them(node, look):
     """A container has a network of its own by default, which has no interface of a NIC."""
-    for folder in (node.root / "sys/class/cxi", node.root / "sys/class/net"):
-        shutil.rmtree(folder)
-    (node.root / "sys/class/net/lo").mkdir(parents=True)
-    devices = [node.root / "sys/bus/pci/devices" / nic for _, _, nic, _ in FRONTIER]
-    for device in devices:
-        shutil.rmtree(device.resolve() / "net")
+    hide(node, 0, 1, 2, 3)
     found = look(code=13).json["verdict"]
     assert found["status"] == "INCOMPLETE"
     (reason,) = found["reasons"]
@@ -94,6 +99,31 @@ def test_a_namespace_that_hides_all_nics_is_no_fault_of_them(node, look):
     # One that is off the bus is lost.
     (node.root / "sys/bus/pci/devices" / FRONTIER[0][2]).unlink()
     assert look(code=12).json["verdict"]["reasons"][0]["rule"] == "nics"
+
+
+@pytest.mark.parametrize(
+    ("numbers", "words"),
+    [((1,), "1 of 4 NICs is not shown"), ((0, 2), "2 of 4 NICs are not shown")],
+)
+def test_a_namespace_that_hides_some_nics_is_no_fault_of_them(node, look, numbers, words):
+    """A plugin of Kubernetes moves some NICs of a node into the namespace of a pod."""
+    hide(node, *numbers)
+    found = look(code=13).json["verdict"]
+    (reason,) = found["reasons"]
+    assert (found["status"], reason["rule"]) == ("INCOMPLETE", "setting")
+    assert words in reason["sentence"]
+    assert all(FRONTIER[number][2] in reason["sentence"] for number in numbers)
+
+
+def test_a_nic_off_the_bus_is_lost_though_a_namespace_hides_others(node, look):
+    hide(node, 0, 1)
+    (node.root / "sys/class/cxi/cxi2/device").unlink()
+    shutil.rmtree(node.root / "sys/class/cxi/cxi2")
+    shutil.rmtree(node.root / "sys/class/net/hsn2")
+    (node.root / "sys/bus/pci/devices" / FRONTIER[2][2]).unlink()
+    reasons = look(code=12).json["verdict"]["reasons"]
+    assert [each["rule"] for each in reasons] == ["lost", "setting"]
+    assert "cxi2" in reasons[0]["sentence"] and "2 of 4 NICs" in reasons[1]["sentence"]
 
 
 def test_a_link_that_is_gone_and_a_nic_that_is_down(node, look):

@@ -22,7 +22,7 @@ from fabricheck.tools.nic_matching import Matching, Pair, address_of, match
 from fabricheck.tools.nics import (
     LAST_RESTART,
     device_file,
-    hidden_functions,
+    hidden_nics,
     most_of_slot,
     restarts,
 )
@@ -113,39 +113,70 @@ def compare(
     elif fabric.places.rule == "switches" and fabric.place(node) is None:
         notes.append(f"the fabric {fabric.name} has no switch of {node}")
     there = libraries(node, chosen, None if fabric is None else fabric.provider, root)
-    hidden = tuple(_hidden(node, model, matching, nics, root))
-    gone = () if hidden else _gone(node, model, matching)
+    # Of what the process is not shown nothing but its place is known.
+    on_the_bus = hidden_nics(node, nics, root)
+    with_hidden = match(model, [*nics, *on_the_bus], fabric)
+    hidden = _hidden(matching, with_hidden, on_the_bus)
+    gone = [nic for nic in matching.missing if nic not in hidden]
     return replace(
         there,
-        differences=(*gone, *map(Mismatch, differences)),
+        differences=(*_gone(node, model, matching, gone), *map(Mismatch, differences)),
         pairs=tuple(matching.pairs),
         unread=tuple(unread),
         notes=(*notes, *there.notes),
-        settings=(*hidden, *_of_another_kind(node, model, matching, fabric), *there.settings),
+        settings=(
+            *_of_hidden(node, model, hidden, on_the_bus),
+            *_of_another_kind(node, model, matching, fabric),
+            *there.settings,
+        ),
     )
 
 
 def _hidden(
-    node: str, model: NodeModel, matching: Matching, nics: Sequence[NodeNic], root: Path
+    matching: Matching, with_hidden: Matching, on_the_bus: Sequence[NodeNic]
+) -> Sequence[Nic]:
+    """Return the NICs of the model that a network namespace may hide from this process.
+
+    They are those at the places of what is on the bus; where no places are known, any as many.
+    """
+    still_missing = [nic for nic in with_hidden.missing if nic in matching.missing]
+    at_places = len(matching.missing) - len(still_missing)
+    if not with_hidden.knows_devices and len(on_the_bus) - at_places >= len(still_missing):
+        return matching.missing
+    return [nic for nic in matching.missing if nic not in still_missing]
+
+
+def _of_hidden(
+    node: str, model: NodeModel, hidden: Sequence[Nic], on_the_bus: Sequence[NodeNic]
 ) -> Iterator[str]:
-    """Yield that a namespace hides all NICs: none is shown, and as many are on the bus."""
-    if matching.pairs:
+    """Yield that a network namespace hides NICs."""
+    if not hidden:
         return
-    on_the_bus = hidden_functions(nics, root)
-    if len(on_the_bus) >= len(model.nics):
-        yield (
-            f"Node {node}: no NIC is shown to this process, and {listed(on_the_bus)} are on the "
-            "bus with their drivers: a container has a network of its own (start it with "
-            "--network host)."
-        )
+    which = f"{len(hidden)} of {count(len(model.nics), 'NIC')} are not"
+    if len(hidden) == len(model.nics):
+        which = "no NIC is"
+    if len(hidden) == 1:
+        which = f"1 of {count(len(model.nics), 'NIC')} is not"
+    addresses = listed(nic["name"] for nic in on_the_bus)
+    there = (
+        "is on the bus with its driver"
+        if len(on_the_bus) == 1
+        else ("are on the bus with their drivers")
+    )
+    yield (
+        f"Node {node}: {which} shown to this process, and {addresses} {there}: a container has a "
+        "network of its own (start it with --network host)."
+    )
 
 
-def _gone(node: str, model: NodeModel, matching: Matching) -> Iterator[Mismatch]:
+def _gone(
+    node: str, model: NodeModel, matching: Matching, gone: Sequence[Nic]
+) -> Iterator[Mismatch]:
     """Yield the NICs that the node lacks, by their places."""
     # Where none is there, the driver or the namespace lacks them.
     lost = bool(matching.pairs) and model.facts["nics"].kind in ("published", "measured")
     has = f"{model.name} has {count(len(model.nics), 'NIC')}"
-    left = list(matching.missing)
+    left = list(gone)
     while left:
         alike = matching.alike(left[0], model.nics)
         missing = [nic for nic in alike if nic in left]

@@ -70,10 +70,11 @@ def read_nics(
     return tuple(_nic(node, folder, fabric, root) for folder in folders)
 
 
-def hidden_functions(nics: Sequence[NodeNic], root: Path = Path("/")) -> list[str]:
-    """Return the PCI addresses of networks that have a driver and are no NIC to this process.
+def hidden_nics(node: str, nics: Sequence[NodeNic], root: Path = Path("/")) -> list[NodeNic]:
+    """Return what has the class and the driver of a NIC, and is none to this process.
 
-    A network namespace, as a container has by default, hides their interfaces.
+    A network namespace, as a container has by default, hides their interfaces. Their names are
+    their PCI addresses; of the rest only their places are known.
 
     :param nics: those that are shown.
     """
@@ -82,11 +83,18 @@ def hidden_functions(nics: Sequence[NodeNic], root: Path = Path("/")) -> list[st
     for device in _listed(root / "sys/bus/pci/devices"):
         if device.name in shown or not (device / "driver").exists():
             continue
-        kind = _Reading().text(device / "class", "class") or ""
+        reading = _Reading()
+        kind = reading.text(device / "class", "class") or ""
         interfaces = [*device.glob("net/*"), *device.glob("*/net/*")]
         if kind.startswith(_NETWORK) and not interfaces:
-            hidden.append(device.name)
-    return hidden
+            hidden.append({
+                "node": node,
+                "name": device.name,
+                "pci_address": device.name,
+                "numa_domain": reading.number(device / "numa_node", "numa_domain"),
+                "near_devices": _near_devices(device, root),
+            })  # fmt: skip
+    return cast(list[NodeNic], hidden)
 
 
 def counters(nic: NodeNic, root: Path = Path("/")) -> dict[str, int]:
