@@ -485,6 +485,31 @@ def test_a_quota_is_less_than_all_cores_for_ranks_too(quota, ranks, found):
     assert settings.fewer_cores(document) == found
 
 
+@pytest.mark.parametrize(
+    ("host", "named"),
+    [
+        ({"hostname": "3f2a9c0de1b2"}, "of a container"),
+        ({"hostname": "3f2a9c0de1b2", "container": "docker", "own_name": True}, "of a container"),
+        ({"hostname": "3f2a9c0de1b2", "container": None, "own_name": False}, None),
+        ({"hostname": "accept-x7k2p", "container": "kubernetes", "own_name": True}, "of a pod"),
+        ({"hostname": "nid001", "container": "kubernetes", "own_name": False}, None),
+        ({"hostname": "nid001", "container": "podman", "own_name": True}, None),
+        (
+            {"hostname": "accept-x7k2p", "scheduler_node": "nid001", "container": "kubernetes",
+             "own_name": True},
+            None,
+        ),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_container_or_a_pod_is_no_name_of_a_node(tmp_path, host, named):
+    document = factories.document()
+    document["host"] |= {"scheduler_node": None, **host}
+    found = SessionBuilder(tmp_path).passed(document=document).verdict()
+    names = [caveat for caveat in found.caveats if " has the name " in caveat]
+    assert len(names) == (0 if named is None else 1)
+    assert all(f" has the name {named}" in name for name in names)
+
+
 def test_the_key_of_a_job_stays_out_of_a_document(tmp_path):
     variables = {
         "OMPI_MCA_orte_precondition_transports": "ab12-cd34", "OMPI_MCA_pml": "ucx",

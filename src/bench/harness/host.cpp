@@ -19,6 +19,7 @@
 #include <set>
 #include <sstream>
 
+#include "harness/container.hpp"
 #include "harness/sampling.hpp"
 #include "harness/status.hpp"
 
@@ -275,7 +276,11 @@ json describe_host() {
   const auto allowed = indices(cores);
   hwloc_bitmap_free(cores);
   const auto quota = group_cpu_quota(own_groups(), kGroups);
+  const auto container = container_around(own_groups());
+  const auto own_name = has_own_name();
   return {{"hostname", system.nodename},
+          {"container", container ? json(*container) : json(nullptr)},
+          {"own_name", own_name ? json(*own_name) : json(nullptr)},
           {"kernel", std::string(system.sysname) + " " + system.release},
           {"cpu_model", cpu_model()},
           {"cores_allowed", allowed},

@@ -75,6 +75,20 @@ class Host(TypedDict):
             "none. A simulated node was simulated there.",
         ]
     ]
+    container: NotRequired[
+        Annotated[
+            Literal["kubernetes", "podman", "docker", "apptainer", "lxc"] | None,
+            "what holds the process, by its signs: a pod of Kubernetes, or another container; null "
+            "without one",
+        ]
+    ]
+    own_name: NotRequired[
+        Annotated[
+            bool | None,
+            "whether the host name is of a namespace of its own, as most containers have, and need "
+            "not be the machine's; null where the kernel does not tell",
+        ]
+    ]
     kernel: str
     cpu_model: str
     cores_allowed: Annotated[

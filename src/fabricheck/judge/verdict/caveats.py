@@ -148,7 +148,16 @@ def _in_caches(document: ResultDocument) -> str | None:
 
 def _named_by_container(document: ResultDocument) -> str | None:
     """Return a sentence where a node has the name of a container: each session has another one."""
-    name = node_name(document["host"])
+    host = document["host"]
+    name = node_name(host)
+    # A name that the scheduler gave, or that is the machine's, is none of a container.
+    if name != host["hostname"] or host.get("own_name") is False:
+        return None
+    if host.get("container") == "kubernetes" and host.get("own_name"):
+        return (
+            f"Node {name} has the name of a pod, so that no other session belongs to the same "
+            "node: give the pod the network and the name of its machine (hostNetwork: true)."
+        )
     if _NAME_OF_CONTAINER.fullmatch(name) is None:
         return None
     return (
