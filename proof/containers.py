@@ -2,7 +2,7 @@
 
 python -m proof.containers                   # all containers; five minutes of an idle machine
 python -m proof.containers --only user,shm   # some of them
-python -m proof.containers --write           # into docs/evidence/containers.md
+python -m proof.containers --write           # all of them, into docs/evidence/containers.md
 """
 
 from __future__ import annotations
@@ -12,21 +12,26 @@ import contextlib
 import json
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import forbidden
 from driver_trees import Tree
-from fabricheck.core import whole_files
+from fabricheck.core import show, whole_files
 from fabricheck.core.checkout import ROOT
+from fabricheck.judge.verdict import evidence, judging
+from fabricheck.results import reading
+from fabricheck.tools import runner
 from nic_trees import FRONTIER
+from proof.faults.sessions import HOST, Session
 
-PAGE = ROOT / "docs" / "evidence" / "containers.md"
+PAGE, BLOCK = ROOT / "docs" / "evidence" / "containers.md", "containers by bubblewrap"
+
+#: The most seconds of what is started in a container.
+LIMIT_S = 900
 
 #: A site of this machine's memory with small arrays: what is told is asked, and no speed.
 SITE = """
@@ -50,9 +55,9 @@ PLACE = "{place}"
 class Container:
     """A container: what it hides, and how.
 
-    options: of bwrap. variables: of the environment. group: the file of a control group's quota
-    and its text. refused: whether its profile refuses calls about the places of memory. node:
-    whether `fabricheck node health` looks at a composed node, in place of a session.
+    options: of bwrap. variables: of the environment. before: what starts bwrap. quota: the cores
+    whose time its control group grants. node: whether `fabricheck node health` looks at a composed
+    node, in place of a session.
     """
 
     name: str
@@ -61,7 +66,6 @@ class Container:
     variables: Sequence[tuple[str, str]] = ()
     before: Sequence[str] = ()
     quota: float | None = None
-    refused: bool = False
     node: bool = False
 
 
@@ -79,6 +83,8 @@ _INTERFACES = (
         for number, (bridge, _, nic, _) in enumerate(FRONTIER)
     ),
 )
+#: The first of them, by its class.
+_FIRST = {"net": "hsn0", "cxi": "cxi0"}
 
 CONTAINERS = (
     Container("plain", "nothing; all but the results is read-only"),
@@ -99,7 +105,7 @@ CONTAINERS = (
     ),
     Container(
         "results", "the results folder, which is read-only",
-        ["--ro-bind", f"{PLACE}/results", f"{PLACE}/results"],
+        ["--ro-bind", f"{PLACE}/results/results", f"{PLACE}/results/results"],
     ),
     Container(
         "shm", "`/dev/shm` of the machine: its own has 64 MiB",
@@ -117,7 +123,16 @@ CONTAINERS = (
         "the network and the name of the machine",
         ["--unshare-net", "--unshare-uts", "--hostname", "3f2a9c0de1b2"],
     ),
-    Container("profile", "where pages are: the calls are refused", refused=True),
+    Container(
+        "pod",
+        "the name of the machine, in a pod of Kubernetes",
+        ["--unshare-uts", "--hostname", "accept-x7k2p"],
+        [("KUBERNETES_SERVICE_HOST", "10.0.0.1")],
+    ),
+    Container(
+        "profile", "where pages are: the calls are refused",
+        before=[sys.executable, forbidden.__file__],
+    ),
     Container("node", "nothing, of a composed node with eight dies", node=True),
     Container(
         "two",
@@ -138,6 +153,13 @@ CONTAINERS = (
         [word for folder in _INTERFACES for word in ("--tmpfs", f"{PLACE}/tree/{folder}")],
         node=True,
     ),
+    Container(
+        "nic", "one NIC of that node, which is in another network namespace",
+        ["--tmpfs", f"{PLACE}/tree/{_INTERFACES[2]}",
+         *(word for name in _FIRST
+           for word in ("--ro-bind", f"{PLACE}/without/{name}", f"{PLACE}/tree/sys/class/{name}"))],
+        node=True,
+    ),
 )  # fmt: skip
 
 
@@ -145,19 +167,20 @@ CONTAINERS = (
 class Told:
     """What was told in a container: the exit code, the status and the sentences."""
 
-    code: int
+    code: int | None
     status: str
     reasons: Sequence[str]
     caveats: Sequence[str]
 
 
 class Machine:
-    """A folder with what containers read, and the programs of a build."""
+    """A folder with what containers read and write.
 
-    def __init__(
-        self, place: Path, programs: Path, checks: Sequence[str] = ("--mode=smoke",)
-    ) -> None:
-        self.place, self.programs, self.checks = place, programs, checks
+    checks: of a session; none for those of the set smoke.
+    """
+
+    def __init__(self, place: Path, checks: Sequence[str] = ()) -> None:
+        self.place, self.checks = place, checks
         (place / "sites").mkdir()
         (place / "sites" / "local.py").write_text(
             SITE.format(local=str(ROOT / "config" / "sites" / "local.py"))
@@ -166,77 +189,68 @@ class Machine:
         Tree(place / "tree")
         shutil.copytree(place / "tree" / "dev", place / "dev")
         (place / "dev" / "kmsg").unlink()
+        for name, first in _FIRST.items():
+            without = place / "without" / name
+            shutil.copytree(place / "tree" / "sys" / "class" / name, without, symlinks=True)
+            shutil.rmtree(without / first)
 
     def ask(self, container: Container) -> Told:
         """Start what is asked in a container, and return what was told."""
-        return self._health(container) if container.node else self._session(container)
+        folder = self.place / container.name
+        results = folder / "results"
+        results.mkdir(parents=True)
+        return self._look(container, folder) if container.node else self._session(container, folder)
 
-    def _session(self, container: Container) -> Told:
-        results = self.place / container.name
-        results.mkdir()
-        reframe = Path(sys.executable).with_name("reframe")
-        command = [reframe, "--nocolor", "--system=local:host", *self.checks, "-r"]
-        ended = self._run(container, results, command)
+    def _session(self, container: Container, folder: Path) -> Told:
+        variables = {"FABRICHECK_SITES": str(self.place / "sites"), "TMPDIR": "/tmp"}
+        variables |= dict(container.variables)
+        session = Session(self.checks, system=HOST, variables=variables, mode="smoke")
+        started = session.command(folder)
+        ended = self._run(container, started["args"], started["env"])
+        results = folder / "results"
         if not (results / "reports").is_dir():
-            return Told(ended.returncode, "no session", [self._last(ended)], [])
-        judged = self._run(Container("", ""), results, [*_FABRICHECK, "verdict", "--json"])
-        (node,) = json.loads(judged.stdout)["nodes"]
-        reasons = [f"{each['rule']}: {each['sentence']}" for each in node["reasons"]]
-        caveats = [*node["settings"], *node["caveats"]]
-        return Told(judged.returncode, node["status"], reasons, caveats)
+            return Told(ended.code, "no session", [self._last(ended)], [])
+        verdicts = judging.judge(reading.read([str(results)]))
+        (node,) = verdicts
+        reasons = [f"{each.rule}: {each.sentence}" for each in node.reasons]
+        total = evidence.session_verdict(container.name, verdicts)
+        return Told(total.exit_code, node.status, reasons, [*node.settings, *node.caveats])
 
-    def _health(self, container: Container) -> Told:
-        results = self.place / container.name
-        results.mkdir()
+    def _look(self, container: Container, folder: Path) -> Told:
         command = [
-            *_FABRICHECK, "node", "health", "mi250x", f"--root={self.place}/tree", "--json",
-            f"--programs={self.programs}", f"--state={results}/look.json",
+            str(Path(sys.executable).with_name("fabricheck")), "node", "health", "mi250x",
+            f"--root={self.place}/tree", f"--programs={ROOT / 'build' / 'host' / 'bin'}",
+            f"--state={folder}/results/look.json", "--json",
         ]  # fmt: skip
-        ended = self._run(container, results, command)
-        if not ended.stdout:
-            return Told(ended.returncode, "no look", [self._last(ended)], [])
-        found = json.loads(ended.stdout)
+        ended = self._run(container, command, os.environ)
+        if not ended.out:
+            return Told(ended.code, "no look", [self._last(ended)], [])
+        found = json.loads(ended.out)
         node = found["verdict"]
         reasons = [f"{each['rule']}: {each['sentence']}" for each in node["reasons"]]
-        return Told(ended.returncode, node["status"], reasons, found["notes"])
+        return Told(ended.code, node["status"], reasons, found["notes"])
 
-    def _last(self, ended: subprocess.CompletedProcess[str]) -> str:
+    def _last(self, ended: runner.Output) -> str:
         """Return the sentence of an error, or the last line, without the place of this folder."""
-        lines = (ended.stderr.strip() or ended.stdout.strip() or "nothing was said").splitlines()
+        lines = (ended.err.strip() or ended.out.strip() or "nothing was said").splitlines()
         errors = [line for line in lines if line.startswith(("ERROR: ", "fabricheck: "))]
         return (errors[0] if errors else lines[-1]).replace(str(self.place), "")
 
     def _run(
-        self, container: Container, results: Path, command: Sequence[Any]
-    ) -> subprocess.CompletedProcess[str]:
+        self, container: Container, command: Sequence[str], environment: Mapping[str, str]
+    ) -> runner.Output:
         options = [word.replace(PLACE, str(self.place)) for word in container.options]
-        environment = os.environ | {
-            "FABRICHECK_RESULTS": str(results),
-            "FABRICHECK_SITES": str(self.place / "sites"),
-            "FABRICHECK_HOST_PROGRAMS": str(self.programs),
-            "FABRICHECK_SESSION": "",
-            "RFM_CONFIG_FILES": str(ROOT / "config" / "settings.py"),
-            "TMPDIR": "/tmp",
-        }
-        environment |= dict(container.variables)
         box = [
             "bwrap", "--ro-bind", "/", "/", "--dev-bind", "/dev", "/dev", "--proc", "/proc",
-            "--tmpfs", "/tmp", "--ro-bind", ROOT, ROOT, "--bind", self.place, self.place,
+            "--tmpfs", "/tmp", "--ro-bind", str(ROOT), str(ROOT),
+            "--bind", str(self.place), str(self.place), "--chdir", str(ROOT),
             "--die-with-parent", *options,
         ]  # fmt: skip
         shell = ["bash", "-c", f'{_TEMPORARY}\nexec "$@"', "bash"]
-        refuse: Callable[[], None] | None = None
-        if container.refused:
-            refuse = forbidden.forbid_memory_calls
         with _quota(container.quota) as within:
-            return subprocess.run(
-                [*within, *container.before, *map(str, box), *shell, *map(str, command)],
-                env=environment, cwd=ROOT, capture_output=True, text=True, check=False,
-                preexec_fn=refuse,
-            )  # fmt: skip
+            words = [*within, *container.before, *box, *shell, *command]
+            return runner.run(words, LIMIT_S, environment)
 
-
-_FABRICHECK = [Path(sys.executable).with_name("fabricheck")]
 
 #: As env.sh has it.
 _TEMPORARY = """if ! [ -w "${TMPDIR:-/tmp}" ]; then
@@ -267,11 +281,10 @@ def _quota(cores: float | None) -> Iterator[Sequence[str]]:
         group.rmdir()
 
 
-def rows(asked: Sequence[tuple[Container, Told]]) -> Iterator[str]:
+def lines(asked: Sequence[tuple[Container, Told]]) -> Iterator[str]:
     """Yield the table: what is told of a container, and not of the one that hides nothing."""
-    yield "| hidden | exit code | status | reported |"
-    yield "|---|---|---|---|"
     usual: dict[bool, set[str]] = {True: set(), False: set()}
+    cells = []
     for container, told in asked:
         if container.name in ("plain", "node"):
             usual[container.node] = {_without_numbers(each) for each in told.caveats}
@@ -281,27 +294,16 @@ def rows(asked: Sequence[tuple[Container, Told]]) -> Iterator[str]:
         sentences = [each.replace("|", "\\|").replace("\n", " ") for each in told.reasons]
         sentences += [f"caveat: {each}" for each in caveats]
         shown = "<br>".join(sentences) or "as ever"
-        yield f"| {container.hides} | {told.code} | {told.status} | {shown} |"
+        cells.append((container.hides, str(told.code), told.status, shown))
+    yield from show.markdown(("hidden", "exit code", "status", "reported"), cells)
 
 
 def _without_numbers(sentence: str) -> str:
-    """Return a sentence in which times, loads and names of processes are left out."""
-    return " ".join(sentence.split(",")[0].split()[:3])
-
-
-#: Between these the page has the table.
-BEGIN, END = "<!-- Written by `python -m proof.containers --write`. -->", "<!-- The end of it. -->"
-
-
-def written(page: str, table: Sequence[str]) -> str:
-    """Return the page with a table, and with the rows of containers that were not asked now."""
-    before, _, rest = page.partition(BEGIN)
-    former, _, after = rest.partition(END)
-    kept = {line.split(" | ")[0]: line for line in former.splitlines() if line.startswith("| ")}
-    now = {line.split(" | ")[0]: line for line in table}
-    order = [f"| {container.hides}" for container in CONTAINERS]
-    lines = [*table[:2], *(({**kept, **now})[name] for name in order if name in {**kept, **now})]
-    return "\n".join([before + BEGIN, "", *lines, "", END + after])
+    """Return what a sentence begins with, without names, times, loads and processes."""
+    words = sentence.partition(",")[0].split()
+    if words[0] == "Node":
+        del words[1]
+    return " ".join(words[:3])
 
 
 def main() -> None:
@@ -310,24 +312,23 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawTextHelpFormatter
     )
     parser.add_argument("--only", default="", help="names of containers, with commas")
-    parser.add_argument("--programs", type=Path, default=ROOT / "build" / "host" / "bin")
-    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--write", action="store_true", help=f"into {PAGE.relative_to(ROOT)}")
     options = parser.parse_args()
-    chosen = [
-        each for each in CONTAINERS if not options.only or each.name in options.only.split(",")
-    ]
+    names = options.only.split(",") if options.only else []
+    if names and options.write:
+        parser.error("--write writes the table of all containers, and --only names some")
     asked = []
     with tempfile.TemporaryDirectory(dir="/var/tmp", prefix="fabricheck-containers-") as folder:
-        machine = Machine(Path(folder), options.programs)
-        for container in chosen:
-            asked.append((container, machine.ask(container)))
-            print(container.name, asked[-1][1], flush=True)
-    table = [*rows(asked)]
+        machine = Machine(Path(folder))
+        for container in CONTAINERS:
+            if not names or container.name in names:
+                asked.append((container, machine.ask(container)))
+                print(container.name, asked[-1][1], flush=True)
+    table = "\n".join(lines(asked))
     if options.write:
-        page = PAGE.read_text(encoding="utf-8")
-        whole_files.write_whole(PAGE, written(page, table))
+        whole_files.rewrite_block(PAGE, {BLOCK: f"\n{table}\n\n"})
     else:
-        print("\n".join(table))
+        print(table)
 
 
 if __name__ == "__main__":

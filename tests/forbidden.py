@@ -1,10 +1,15 @@
-"""A process without permission for some system calls, as under a container's profile."""
+"""A process without permission for some system calls, as under a container's profile.
+
+As a program it starts a command so: python forbidden.py COMMAND...
+"""
 
 from __future__ import annotations
 
 import ctypes
+import os
 import platform
 import struct
+import sys
 from collections.abc import Sequence
 
 #: Numbers of calls: move_pages, get_mempolicy, set_mempolicy, mbind.
@@ -35,3 +40,8 @@ def _forbid(numbers: Sequence[int]) -> None:
     refused = libc.prctl(_NO_NEW_PRIVILEGES, 1, 0, 0, 0)
     if refused or libc.prctl(_SET_SECCOMP, _FILTER, program, 0, 0):
         raise OSError(ctypes.get_errno(), "seccomp")
+
+
+if __name__ == "__main__":
+    forbid_memory_calls()
+    os.execvp(sys.argv[1], sys.argv[1:])

@@ -85,7 +85,7 @@ OWN = Site()
 class Session:
     """A session of the checks that concern a fault, and of some that do not.
 
-    checks: those that concern it; none for those of the set node. others: those that must pass
+    checks: those that concern it; none for those of the set `mode`. others: those that must pass
         all the same.
     overlay: what changes the simulated node, as in a file of `config/nodes/overlays`.
     during: the checks during which it does; all by default.
@@ -101,6 +101,7 @@ class Session:
     variables: Mapping[str, str] = field(default_factory=dict)
     system: str = SIMULATED
     during: Sequence[str] = ()
+    mode: str = "node"
 
     def __str__(self) -> str:
         """Say how the fault is made."""
@@ -146,7 +147,7 @@ class Session:
                 str(Path(sys.executable).with_name("reframe")),
                 *("--nocolor", "-c", str(ROOT / "reframe_checks")),
                 *(f"--system={system if self.system == SIMULATED else self.system}", "-r"),
-                *(chosen or ["--mode=node"]),
+                *(chosen or [f"--mode={self.mode}"]),
                 *changed,
             ],
             "env": {

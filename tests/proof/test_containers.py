@@ -6,11 +6,10 @@ import subprocess
 
 import pytest
 
-from fabricheck.core.checkout import ROOT
 from proof import containers
 from proof.containers import CONTAINERS, Machine, Told
 
-CHECK = ("-n", "^(affinity|stream_local)$")
+CHECKS = ("affinity", "stream_local")
 ALL = {each.name: each for each in CONTAINERS}
 
 
@@ -30,8 +29,7 @@ pytestmark = [
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory):
-    programs = os.environ.get("FABRICHECK_HOST_PROGRAMS") or ROOT / "build" / "host" / "bin"
-    return Machine(tmp_path_factory.mktemp("machine"), programs, CHECK)
+    return Machine(tmp_path_factory.mktemp("machine"), CHECKS)
 
 
 def rules(told: Told) -> set[str]:
@@ -58,6 +56,16 @@ def test_results_that_cannot_be_written_are_one_sentence(machine):
 def test_the_name_of_a_container_is_no_name_of_a_node(machine):
     told = machine.ask(ALL["name"])
     assert any("3f2a9c0de1b2 has the name of a container" in each for each in told.caveats), told
+
+
+def test_the_name_of_a_pod_is_no_name_of_a_node(machine):
+    told = machine.ask(ALL["pod"])
+    assert any("accept-x7k2p has the name of a pod" in each for each in told.caveats), told
+
+
+def test_memory_that_no_file_tells_is_no_lack_of_devices(machine):
+    told = machine.ask(ALL["proc"])
+    assert rules(told) <= {"left-out-checks", "other-programs"}, told
 
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core cannot be fewer")
