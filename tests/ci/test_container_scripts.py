@@ -21,10 +21,10 @@ def image(tmp_path):
     return folder
 
 
-def start(image, results, *command):
+def start(image, results, *command, **variables):
     return subprocess.run(
         [image / "ci/container/start.sh", *command],
-        env={"PATH": "/usr/bin:/bin", "FABRICHECK_RESULTS": str(results)},
+        env={"PATH": "/usr/bin:/bin", "FABRICHECK_RESULTS": str(results), **variables},
         capture_output=True,
         text=True,
         check=False,
@@ -45,6 +45,32 @@ def test_results_that_nobody_mounted_are_a_sentence(image):
         r'this user there \(podman run --userns keep-id --volume "\$PWD/results:/results"\)\n',
         ended.stderr,
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "space", "pod", "advice"),
+    [
+        ("3f2a9c0de1b2", "uts:[4026532612]", "", '--hostname "$(uname -n)"'),
+        ("accept-x7k2p", "uts:[4026532612]", "10.0.0.1", "hostNetwork: true"),
+        ("nid001", "uts:[4026532612]", "", None),
+        ("3f2a9c0de1b2", "uts:[4026531838]", "", None),
+        ("nid001", "uts:[4026531838]", "10.0.0.1", None),
+    ],
+)
+def test_a_name_of_the_container_is_told(image, tmp_path, name, space, pod, advice):
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    for tool, answer in (("uname", name), ("readlink", space)):
+        (tools / tool).write_text(f"#!/bin/sh\necho '{answer}'\n")
+        (tools / tool).chmod(0o755)
+    variables = {"PATH": f"{tools}:/usr/bin:/bin", "KUBERNETES_SERVICE_HOST": pod}
+    ended = start(image, tmp_path / "results", "true", **variables)
+    assert ended.returncode == 0
+    said = ""
+    if advice is not None:
+        said = f"start: {name} is the name of this container, not of its machine, and results "
+        said += f"will have it: {'give the pod' if pod else 'add'} {advice}\n"
+    assert ended.stderr == said
 
 
 @pytest.fixture
