@@ -264,8 +264,10 @@ state() {
 }
 
 about() {
-  local name
-  echo "fabricheck $(git describe --always --dirty 2> /dev/null || echo 'of an unknown commit')"
+  local name commit
+  # The context of an image is no clone, and has the commit in a file.
+  commit=$(git describe --always --dirty 2> /dev/null || sed -n 2p staged-from 2> /dev/null || true)
+  echo "fabricheck ${commit:-of an unknown commit}"
   [ -z "$(git status --porcelain 2> /dev/null)" ] || echo "built with uncommitted changes"
   echo "python $target_python"
   echo "architectures sm_${architectures//,/ sm_}"
