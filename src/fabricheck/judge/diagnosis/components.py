@@ -15,8 +15,9 @@ from typing import get_args
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.grouping import grouped
 from fabricheck.core.vocabulary import COLLECTIVES
+from fabricheck.judge.diagnosis.hypotheses import Candidate, Touch
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Direction
-from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST, Candidate, Touch
+from fabricheck.judge.diagnosis.search import FURTHER_GAIN, MOST
 from fabricheck.judge.diagnosis.transfers import (
     Routes,
     Transfer,

@@ -18,16 +18,10 @@ from fabricheck.core.show import listed
 from fabricheck.core.statistics import MEDIAN_WIDER, NORMAL
 from fabricheck.core.text import count
 from fabricheck.judge.diagnosis.components import touching
+from fabricheck.judge.diagnosis.hypotheses import Candidate, Evidence, Hypothesis, Loss
+from fabricheck.judge.diagnosis.likelihood import Likelihood
 from fabricheck.judge.diagnosis.model import Component, ComponentKind, Degraded, Diagnosis, Doubt
-from fabricheck.judge.diagnosis.search import (
-    CONTRADICTS,
-    EQUAL,
-    Candidate,
-    Evidence,
-    Hypothesis,
-    Loss,
-    Search,
-)
+from fabricheck.judge.diagnosis.search import CONTRADICTS, EQUAL, Search
 from fabricheck.judge.diagnosis.transfers import (
     Routes,
     Transfer,
@@ -199,7 +193,8 @@ class _Diagnosed:
         #: The evidence that decided a missed limit, or that is low.
         self.concerned = frozenset((*decided, *self.low))
         touched = touching(node, session.documents, self.transfers, self.concerned)
-        self.search = Search(measured, known, touched)
+        self.likelihood = Likelihood(measured, known)
+        self.search = Search(self.likelihood, touched)
 
     def _decided(self) -> Iterator[list[list[int]]]:
         """Yield by miss the evidence of each series that decided it, of a sum that of its parts."""
@@ -335,7 +330,7 @@ class _Diagnosed:
         numbers = sorted(alone.shifts, key=lambda number: alone.shifts[number])
         by_side = grouped(
             (above > CONTRADICTS, names[number])
-            for number, above in zip(numbers, self.search.residuals(best, numbers), strict=True)
+            for number, above in zip(numbers, self.likelihood.residuals(best, numbers), strict=True)
         )
         supporting, contradicting = (
             list(dict.fromkeys(by_side.get(side, ()))) for side in (False, True)
