@@ -26,7 +26,6 @@ LONGER = {
     "src/fabricheck/papers/claims/devices.py": "a table of claims",
     "src/fabricheck/results/model.py": "the form of a document, type by type",
     "src/fabricheck/results/reading.py": "how results are found and read, wherever they lie",
-    "src/fabricheck/rfm/base.py": "the base of checks, stage by stage of ReFrame",
     "src/fabricheck/run/site_check.py": "one list of questions",
     "src/fabricheck/tools/topology/drafting.py:_draft": "the members of a draft, in their order",
     "src/fabricheck/tools/topology/render.py:model_text": "one text from top to bottom",

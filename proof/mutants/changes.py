@@ -128,7 +128,7 @@ CHANGES = (
     ),
     _change(
         "the sentence on a missing reference has other words",
-        "src/fabricheck/rfm/base.py",
+        "src/fabricheck/rfm/check_limits.py",
         'f"State what is missing in {',
         'f"Add what is missing to {',
     ),

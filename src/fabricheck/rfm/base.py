@@ -7,7 +7,6 @@ from the extras of partition and environment (docs/reference/site-file.md).
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import re
 import shlex
@@ -26,22 +25,29 @@ from reframe.core.exceptions import PerformanceError, PipelineError
 from fabricheck.core.amounts import number
 from fabricheck.core.errors import FabricheckError
 from fabricheck.core.show import first_of, listed
-from fabricheck.core.vocabulary import ENV_METRICS, REACHED_THE_END, UNKNOWN, Unit
+from fabricheck.core.vocabulary import REACHED_THE_END, UNKNOWN, Unit
 from fabricheck.node import NodeModel
 from fabricheck.node import load as load_node
-from fabricheck.references import entries, published, rules, stated
+from fabricheck.references import entries, rules
 from fabricheck.references.rules import Rule
 from fabricheck.results import metric_records, settings, state
 from fabricheck.results import other_devices as other_devices_of
 from fabricheck.results.causes import Cause, sentence_of, with_causes
 from fabricheck.results.document import load
 from fabricheck.results.model import Rank, ResultDocument, Series
-from fabricheck.results.run_report import Failure, MetricResult, missed_limit
-from fabricheck.rfm import acceptance, host, jobs, launchers, relative
-from fabricheck.rfm.metric_limits import MetricLimits
+from fabricheck.results.run_report import MetricResult, missed_limit
+from fabricheck.rfm import (
+    acceptance,
+    check_limits,
+    check_listing,
+    host,
+    jobs,
+    launchers,
+    relative,
+)
 from fabricheck.rfm.metrics import Figure, Metric, MetricError, where_measured
 from fabricheck.rfm.on_partition import OnPartition, failed
-from fabricheck.site import clusters, this_machine
+from fabricheck.site import clusters
 
 #: The result document in the stage folder, and in the output folder of a passed check.
 RESULT = "result.json"
@@ -220,67 +226,17 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             raise PipelineError(str(error)) from None
 
     def _require_references(self, metrics: Sequence[Metric]) -> None:
-        check, partition = type(self).__name__, self.current_partition
-        references = stated.references_in(published.folder())
-        if check not in references.file_of:
-            raise PipelineError(f"No file in {references.folder} has references of {check}.")
-        named = partition.extras.get("references")
-        stated_entries = references.entries(check, partition.fullname, named)
-        limits = MetricLimits(partition.fullname, self.node, references.record(partition.fullname))
-        rules = {
-            metric.name: limits.rule(
-                check,
-                metric,
-                stated_entries.get(metric.name),
-                references.why_open(check, partition.fullname, metric.name, named),
-            )
-            for metric in metrics
-        }
-        free = {}
-        if partition.fullname == this_machine.NAME:
-            # No file can have the link classes of any node: what it leaves out is report only here.
-            free = {metric.name: entries.report_only(metric.unit) for metric in metrics}
-        self.rules_used = {name: rule for name, rule in rules.items() if rule is not None}
-        ruled = {name: list(rule.entry) for name, rule in self.rules_used.items()}
-        self.entries = {**free, **stated_entries, **ruled}
-        self._record_metrics(metrics)
-        judged = [(metric, entries.plain(self.entries.get(metric.name))) for metric in metrics]
-        missing = [metric for metric, entry in judged if entry is None]
-        faults = [
-            f"Metric {metric.name} has no reference on {partition.fullname}." for metric in missing
-        ]
-        if missing:
-            key = references.key(check, partition.fullname, named) or partition.fullname
-            faults.append(
-                f"State what is missing in {references.folder / references.file_of[check]}, under "
-                f"{check} and {key}: a limit with its source, or [0, null, null, "
-                f"{missing[0].unit}] for report only."
-            )
-        for metric, entry in judged:
-            if entry is not None:
-                faults += entries.faults(metric.name, metric.unit, entry)
-        if faults and named is not None and named not in references.sets:
-            faults.append(
-                f"No file has its references '{named}': there are {listed(references.sets)}."
-            )
-        if faults:
-            raise PipelineError("\n".join(faults))
-        self.reference = {
-            partition.fullname: {
-                metric.name: _for_reframe(self.entries[metric.name]) for metric in metrics
-            }
-        }
+        partition = self.current_partition
+        limits = check_limits.of_check(type(self).__name__, partition, self.node, metrics)
+        self.entries, self.rules_used = limits.entries, limits.rules
+        self._list_metrics(metrics)
+        if limits.faults:
+            raise PipelineError("\n".join(limits.faults))
+        references = {metric.name: _for_reframe(self.entries[metric.name]) for metric in metrics}
+        self.reference = {partition.fullname: references}
 
-    def _record_metrics(self, metrics: Sequence[Metric]) -> None:
-        """Append the check's metrics as a line of JSON to the file named by a variable.
-
-        Only a check whose partition is known can list its metrics, so `fabricheck site sets` and
-        `limits show` start a dry run for them.
-        """
-        file = os.environ.get(ENV_METRICS)
-        if not file:
-            return
-        line: dict[str, Any] = {
+    def _list_metrics(self, metrics: Sequence[Metric]) -> None:
+        about = {
             "check": self.name,
             "description": self.descr,
             "tags": sorted(self.tags),
@@ -289,20 +245,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             "limit_s": self.seconds,
             "partition": self.current_partition.fullname,
             "environment": self.current_environ.name,
-            "metrics": {
-                metric.name: {
-                    "unit": metric.unit,
-                    "independent": metric.independent,
-                    "entry": entries.plain(self.entries.get(metric.name)),
-                    "rule": self.rules_used[metric.name].why
-                    if metric.name in self.rules_used
-                    else None,
-                }
-                for metric in metrics
-            },
         }
-        with Path(file).open("a", encoding="utf-8") as out:
-            out.write(json.dumps(line) + "\n")
+        check_listing.append(about, metrics, self.entries, self.rules_used)
 
     def sizes_measured(self) -> str:
         """Return the sizes of arrays or messages as the program's option has them; empty if none.
@@ -334,17 +278,8 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     @run_before("run")  # type: ignore[untyped-decorator]
     def _set_command(self) -> None:
-        environment = self.current_environ
-        for program in () if self.is_dry_run() else self.started_programs():
-            if not (program.is_file() and os.access(program, os.X_OK)):
-                devices = self.current_partition.devices
-                command = clusters.build_command(
-                    environment.extras, [device.arch for device in devices]
-                )
-                raise PipelineError(
-                    f"There is no program {program} for environment {environment.name}: build it "
-                    f"with '{command}'."
-                )
+        if not self.is_dry_run():
+            self._require_started_programs()
         self.executable = shlex.quote(str(self.program_path()))
         self.executable_opts = [shlex.quote(part) for part in self._command_line()]
         self.time_limit = f"{self.seconds + GRACE_S}s"
@@ -352,6 +287,18 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         self.prerun_cmds = [*self.prerun_cmds, *self._aftermath()]
         self._keep_to_its_nodes()
         self._set_platform()
+
+    def _require_started_programs(self) -> None:
+        environment = self.current_environ
+        for program in self.started_programs():
+            if program.is_file() and os.access(program, os.X_OK):
+                continue
+            architectures = [device.arch for device in self.current_partition.devices]
+            command = clusters.build_command(environment.extras, architectures)
+            raise PipelineError(
+                f"There is no program {program} for environment {environment.name}: build it "
+                f"with '{command}'."
+            )
 
     def _aftermath(self) -> list[str]:
         """Return the command that lets another process examine the node when the job ends.
@@ -423,17 +370,13 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         if document["program"]["commit"] != UNKNOWN:
             self.measured_by = (document["program"]["version"], document["program"]["commit"])
         faults = list(acceptance.faults(document, self.requested()))
-        figures = []
-        # A run that ended early, on other devices or with a wrong setting, has no value to judge.
-        prevented = document["outcome"]["status"] not in REACHED_THE_END or [
-            *acceptance.device_faults(document, self.requested().architectures),
-            *self.wrong_settings(document),
-        ]
-        for metric in () if prevented else self.judged_metrics():
-            try:
-                figures.append(self.figure(document, metric))
-            except MetricError as error:
-                faults.append(str(error))
+        figures: list[Figure] = []
+        if self._has_values(document):
+            for metric in self.judged_metrics():
+                try:
+                    figures.append(self.figure(document, metric))
+                except MetricError as error:
+                    faults.append(str(error))
         ranks = document.get("ranks") or ()
         bound_of = partial(self.physical_bound, ranks=ranks)
         unknown = self.node is not None and bool(self.node.unknown_peaks)
@@ -452,6 +395,14 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         }
         self._record_series(document, figures)
         return True
+
+    def _has_values(self, document: ResultDocument) -> bool:
+        """Whether a run has values to judge: it ended, on its devices, with the right settings."""
+        if document["outcome"]["status"] not in REACHED_THE_END:
+            return False
+        if any(acceptance.device_faults(document, self.requested().architectures)):
+            return False
+        return not self.wrong_settings(document)
 
     def _record_series(self, document: ResultDocument, figures: Sequence[Figure]) -> None:
         """Record series and rules of metrics; a failure to do so does not fail a measurement."""
@@ -477,13 +428,7 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
             # Another folder of programs than meant: its devices say nothing about the node's.
             raise failed(None, "\n".join(wrong_runtime))
         other_devices = list(acceptance.device_faults(document, self.requested().architectures))
-        stated = self.device_count if other_devices else None
-        why = (
-            other_devices_of.explained(document, stated, self.node)
-            if self.node_count == 1
-            else None
-        )
-        hidden = why.sentence if why is not None and why.kind == "setting" else None
+        hidden = self._hidden_devices(document, bool(other_devices))
         wheres = [metric.where for metric in self.expected_metrics()]
         prevented = [
             *self.wrong_settings(document),
@@ -492,13 +437,25 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         only_doubts = set(faults) <= set(doubts)
         disturbed = state.disturbances(document) if faults and only_doubts else ()
         sentences = "\n".join([*prevented, *map(sentence_of, disturbed), *first_of(faults)])
-        if hidden:
+        if hidden is not None:
             raise failed("setting", hidden)
         if other_devices:
             raise failed("other-devices", sentences)
+        if prevented:
+            raise failed("setting", sentences)
         if sentences:
-            doubted: Failure | None = "doubted-value" if only_doubts else None
-            raise failed("setting" if prevented else doubted, sentences)
+            raise failed("doubted-value" if only_doubts else None, sentences)
+
+    def _hidden_devices(self, document: ResultDocument, differ: bool) -> str | None:
+        """Return the setting by which a node shows other devices than it has; None without one.
+
+        :param differ: whether its devices are not those of the partition.
+        """
+        if self.node_count != 1:
+            return None
+        stated = self.device_count if differ else None
+        why = other_devices_of.explained(document, stated, self.node)
+        return why.sentence if why is not None and why.kind == "setting" else None
 
     @property
     def intended_variables(self) -> Mapping[str, str]:
@@ -513,7 +470,9 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
     def wrong_settings(self, document: ResultDocument) -> Sequence[str]:
         """Return sentences on settings with which no value is judged; overridden where known."""
         beyond = any(metric.where.get("regime") == "memory" for metric in self.judged_metrics())
-        hidden = host.hidden_caches(document) if beyond else None
+        if not beyond:
+            return []
+        hidden = host.hidden_caches(document)
         return [hidden] if hidden else []
 
     def requested(self) -> acceptance.Requested:
