@@ -12,6 +12,7 @@ from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.node import NodeModel
 from fabricheck.node.contention import busiest, left_to_the_slowest
@@ -68,25 +69,26 @@ class PeerRatio(Metric):
         ways = [
             self._members(document, population, metric) for metric in (self.compared, *self.ways)
         ]
-        all_series = (series for members in ways for member in members for series in member.series)
-        percent, worst = min((value, number) for number, value in enumerate(_least_behind(ways)))
-        of_worst = [members[worst] for members in ways]
-        values = [
-            (member.value, statistics.median(_others(member, members)))
-            for member, members in zip(of_worst, ways, strict=True)
-        ]
-        decisive = tuple(series for member in of_worst for series in member.series)
+        percents = _least_behind(ways)
+        percent = min(percents)
+        worst = percents.index(percent)
+        all_series: list[Series] = []
+        decisive: list[Series] = []
+        values = []
+        for members in ways:
+            for member in members:
+                all_series += member.series
+            decisive += members[worst].series
+            values.append((members[worst].value, _median_of_others(members[worst], members)))
         sentence = _compared(percent, values, decisive[0])
-        return Figure(self, percent, tuple(all_series), decisive, sentence)
+        return Figure(self, percent, tuple(all_series), tuple(decisive), sentence)
 
     def _members(
         self, document: ResultDocument, population: Population, metric: Metric
     ) -> list[_Member]:
-        by_name: dict[Hashable, list[Series]] = {}
         chosen = series_of(document, metric, population, metric.unit, added=self.groups is not None)
         names = range(len(chosen)) if self.groups is None else self.groups
-        for name, series in zip(names, chosen, strict=True):
-            by_name.setdefault(name, []).append(series)
+        by_name = grouped(zip(names, chosen, strict=True))
         if len(by_name) < 2:
             raise MetricError(
                 f"Metric {self} has only one member on {where_measured(document, ())}."
@@ -126,27 +128,30 @@ def _others(member: _Member, members: Iterable[_Member]) -> list[float]:
     the cable affects both directions.
     """
     rest = [other for other in members if other is not member]
-    away = [other.value for other in rest if member.cable is None or other.cable != member.cable]
-    return away or [other.value for other in rest]
+    if member.cable is not None:
+        over_other_cables = [other for other in rest if other.cable != member.cable]
+        rest = over_other_cables or rest
+    return [other.value for other in rest]
+
+
+def _median_of_others(member: _Member, members: Iterable[_Member]) -> float:
+    return statistics.median(_others(member, members))
 
 
 def _least_behind(ways: Sequence[Sequence[_Member]]) -> list[float]:
     """Return each member in percent of the others, by the way in which it is least behind."""
-    percents = (
-        [
-            _percent(
-                member.value,
-                statistics.median(_others(member, members)),
-                member.series[0]["better"],
-            )
-            for member in members
-        ]
-        for members in ways
-    )
-    return [max(by_way) for by_way in zip(*percents, strict=True)]
+    percents = []
+    for same_member in zip(*ways, strict=True):
+        by_way = []
+        for member, members in zip(same_member, ways, strict=True):
+            others = _median_of_others(member, members)
+            by_way.append(_percent(member.value, others, member.series[0]["better"]))
+        percents.append(max(by_way))
+    return percents
 
 
 def _percent(value: float, others: float, better: str) -> float:
+    """Return a value in percent of others; of times, where less is better, others of the value."""
     low, high = (value, others) if better == "higher" else (others, value)
     return 100 * low / high if high > 0 else 0.0
 
@@ -171,17 +176,24 @@ class OfSingle(Metric):
         """
         at_once = series_of(document, self.compared, population, self.compared.unit)
         alone = [series_of(document, metric, population, metric.unit) for metric in self.singles]
-        parts = []
-        for number, (shared, *single) in enumerate(zip(at_once, *alone, strict=True)):
-            sharing = busiest(self.node, device_pair(shared), _listed(shared)) if self.node else 1
-            fair = sum(series["median"] for series in single) / sharing
-            parts.append((_percent(shared["median"], fair, shared["better"]), number, fair))
-        percent, number, fair = min(parts)
-        worst = at_once[number]
+        fair_values, percents = [], []
+        for shared, *single in zip(at_once, *alone, strict=True):
+            fair = sum(series["median"] for series in single) / self._sharing(shared)
+            fair_values.append(fair)
+            percents.append(_percent(shared["median"], fair, shared["better"]))
+        percent = min(percents)
+        number = percents.index(percent)
+        worst, fair = at_once[number], fair_values[number]
         share = " by its share of links" if self.node is not None else ""
         values = f"{worst['median']:.6g} of {fair:.6g} {worst['unit']}{share}"
         sentence = f"{percent:.4g} % of its solo value ({values})"
         return Figure(self, percent, (*at_once, *itertools.chain(*alone)), (worst,), sentence)
+
+    def _sharing(self, series: Series) -> int:
+        """Return how many simultaneous pairs use the busiest link of a pair; 1 without a model."""
+        if self.node is None:
+            return 1
+        return busiest(self.node, device_pair(series), _listed(series))
 
 
 @dataclass(frozen=True)
@@ -211,8 +223,9 @@ class OfFirst(Metric):
             _percent(later["median"], earlier["median"], later["better"])
             for earlier, later in zip(before, now, strict=True)
         ]
-        number = percents.index(min(percents))
-        percent, worst = percents[number], now[number]
+        percent = min(percents)
+        number = percents.index(percent)
+        worst = now[number]
         values = f"{worst['median']:.6g} of {before[number]['median']:.6g} {worst['unit']}"
         sentence = f"{percent:.4g} % of its value when the session began ({values})"
         return Figure(self, percent, now, (worst,), sentence)
@@ -266,13 +279,7 @@ def alike(
 
     :raises MetricError: when a metric lacks the values of `over`, or what tells its kind.
     """
-    compared = [
-        metric
-        for metric in metrics
-        if len(combinations(metric, population)) > 1
-        and metric.reduce == "worst"
-        and (metric.independent if metric.alike is None else metric.alike)
-    ]
+    compared = [metric for metric in metrics if _has_alike_members(metric, population)]
     comparing: list[Metric] = [of_members(metric, node) for metric in compared]
     for way, joint in rules.ALL_WAYS.items():
         ways = [metric for metric in compared if kind_of_metric(metric, node) == way]
@@ -285,6 +292,13 @@ def alike(
                 )
             )  # fmt: skip
     return comparing
+
+
+def _has_alike_members(metric: Metric, population: Population) -> bool:
+    """Whether a metric is the worst of several members that are to be compared."""
+    if metric.reduce != "worst" or len(combinations(metric, population)) < 2:
+        return False
+    return metric.independent if metric.alike is None else metric.alike
 
 
 def of_members(
@@ -352,15 +366,20 @@ def kind_of_metric(metric: Metric, node: NodeModel | None) -> TransferKind:
     """
     if node is None:
         return "without_node_model"
-    # Ranks measure at the same time.
-    where = {**metric.where, **({"role": "share"} if metric.over == ("ranks",) else {})}
-    needed = [*_TELLS_THE_KIND, *(["movement"] if "managed" in where.values() else [])]
-    if where.get("engine") != "mpi" and not where.keys() >= {*needed}:
+    where = dict(metric.where)
+    if metric.over == ("ranks",):
+        # Ranks measure at the same time.
+        where["role"] = "share"
+    needed = [*_TELLS_THE_KIND]
+    if "managed" in where.values():
+        needed.append("movement")
+    lacking = [name for name in needed if name not in where]
+    if lacking and where.get("engine") != "mpi":
         raise MetricError(
             f"Metric {metric} is compared with its peers, and the limit depends on the kind of "
-            f"transfer: state {listed(name for name in needed if name not in where)} in its "
-            "`where`, or set alike=False."
+            f"transfer: state {listed(lacking)} in its `where`, or set alike=False."
         )
+    size = where.get("bytes")
     between_nodes = where.get("experiment") == BETWEEN_NODES
     return transfer_kind(
         unit=metric.unit,
@@ -372,7 +391,7 @@ def kind_of_metric(metric: Metric, node: NodeModel | None) -> TransferKind:
         between_nodes=between_nodes,
         both=where.get("operation") == "bandwidth-both",
         several="source.device" in metric.over,
-        size=where["bytes"] if isinstance(where.get("bytes"), int) else None,
+        size=size if isinstance(size, int) else None,
     )
 
 

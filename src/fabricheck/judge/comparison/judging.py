@@ -100,34 +100,32 @@ def estimate_of(row: Series) -> Estimate:
     samples = tuple(row.measured["samples"])
     simulated = row.clock == "simulated"
     exact = simulated and len(set(samples)) == 1
+    if exact:
+        interval: tuple[float, float] | None = (row.value, row.value)
+    else:
+        interval = statistics.median_interval(samples, ONE_IN)
     return Estimate(
-        row.value,
-        row.unit,
-        len(samples),
-        (row.value, row.value) if exact else statistics.median_interval(samples, ONE_IN),
-        row.clock,
-        row.noisy,
-        samples,
-        exact,
-        SIMULATED_FLOOR if simulated else FLOORS[row.noise],
-        row.errors,
+        median=row.value,
+        unit=row.unit,
+        n=len(samples),
+        interval=interval,
+        clock=row.clock,
+        noisy=row.noisy,
+        samples=samples,
+        exact=exact,
+        floor=SIMULATED_FLOOR if simulated else FLOORS[row.noise],
+        wrong=row.errors,
     )
 
 
 def joined(values: Sequence[Estimate]) -> Estimate:
     """Return the value of a repeated check: the median of its repetitions."""
-    first = values[0]
-    known = [value.interval for value in values if value.interval is not None]
     return replace(
-        first,
+        values[0],
         median=statistics.median([value.median for value in values]),
         n=sum(value.n for value in values),
         samples=tuple(sample for value in values for sample in value.samples),
-        interval=(
-            (min(low for low, _ in known), max(high for _, high in known))
-            if len(known) == len(values)
-            else None
-        ),
+        interval=_united([value.interval for value in values]),
         exact=all(value.exact for value in values),
         floor=max(value.floor for value in values),
         noisy=any(value.noisy for value in values),
@@ -137,34 +135,54 @@ def joined(values: Sequence[Estimate]) -> Estimate:
     )
 
 
+def _united(
+    intervals: Sequence[tuple[float, float] | None],
+) -> tuple[float, float] | None:
+    """Return the interval from the lowest to the highest end; None where one is not known."""
+    known = [interval for interval in intervals if interval is not None]
+    if len(known) < len(intervals):
+        return None
+    return min(low for low, _ in known), max(high for _, high in known)
+
+
 def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     """Return the judgement of B relative to A, which have the same unit.
 
     :param floor: the smallest relative change that counts, instead of that of the kind of series.
     """
-    least = max(a.floor, b.floor) if floor is None else floor
     if a.unit == "count":
         return _counted(a, b)
+    least = max(a.floor, b.floor) if floor is None else floor
     if not (0 < a.median < math.inf and 0 < b.median < math.inf):
         return Decision("undetermined", None, None, None, least, "a value is not positive")
     if floor is None and a.clock != b.clock:
         least = min(least, rule.CEILINGS[a.unit])  # informs only: every difference is shown
     ratio = b.median / a.median
+    if a.interval is None or b.interval is None:
+        return Decision("undetermined", ratio, None, None, least, _too_few_samples(a, b))
+    return _by_intervals(a, a.interval, b, b.interval, least, floor)
+
+
+def _by_intervals(
+    a: Estimate,
+    interval_a: tuple[float, float],
+    b: Estimate,
+    interval_b: tuple[float, float],
+    least: float,
+    floor: float | None,
+) -> Decision:
+    """Return the judgement of two values whose intervals are known.
+
+    :param least: the smallest relative change that counts.
+    :param floor: as in `judge`; None where no user stated it.
+    """
+    ratio = b.median / a.median
+    low, high = interval_b[0] / interval_a[1], interval_b[1] / interval_a[0]
+    # From the values, because the quotients are rounded.
+    if interval_b[0] <= interval_a[1] and interval_a[0] <= interval_b[1]:
+        return Decision("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
     # The judgement of A against B mirrors that of B against A.
     change = max(ratio, a.median / b.median) - 1
-    judged: Judgement = "better" if (ratio > 1) != (a.unit in SMALLER_IS_BETTER) else "worse"
-    ours, theirs = a.interval, b.interval
-    if ours is None or theirs is None:
-        few = min(estimate.n for estimate in (a, b) if estimate.interval is None)
-        lacks = (
-            f"has {count(few, 'sample')} and needs {FEWEST}" if few else "has no samples of its own"
-        )
-        side = "A" if ours is None and a.n == few else "B"
-        return Decision("undetermined", ratio, None, None, least, f"{side} {lacks}")
-    low, high = theirs[0] / ours[1], theirs[1] / ours[0]
-    # From the values, because the quotients are rounded.
-    if theirs[0] <= ours[1] and ours[0] <= theirs[1]:
-        return Decision("unchanged", ratio, low, high, least, "within noise", _chance(a, b))
     if change <= least:
         unclear = floor is None and change > rule.CEILINGS[a.unit]
         judgement: Judgement = "undetermined" if unclear else "unchanged"
@@ -173,21 +191,34 @@ def judge(a: Estimate, b: Estimate, floor: float | None = None) -> Decision:
     switching = _two_modes(a, b)
     if switching is not None:
         return Decision("undetermined", ratio, low, high, least, switching)
-    return Decision(judged, ratio, low, high, least, "beyond noise", _chance(a, b))
+    smaller_is_better = a.unit in SMALLER_IS_BETTER
+    judgement = "better" if (ratio < 1) == smaller_is_better else "worse"
+    return Decision(judgement, ratio, low, high, least, "beyond noise", _chance(a, b))
+
+
+def _too_few_samples(a: Estimate, b: Estimate) -> str:
+    """Return which side has too few samples for an interval; of both the one with fewer."""
+    lacking = [(side, it) for side, it in (("A", a), ("B", b)) if it.interval is None]
+    side, estimate = min(lacking, key=lambda each: each[1].n)
+    if estimate.n == 0:
+        return f"{side} has no samples of its own"
+    return f"{side} has {count(estimate.n, 'sample')} and needs {FEWEST}"
 
 
 def _within(floor: float, unclear: bool) -> str:
     if math.isinf(floor):
-        host = "of the runtime host: judged with --floor only"
-        return host if unclear else "within the floor"
+        return "of the runtime host: judged with --floor only" if unclear else "within the floor"
     if unclear:
         return f"below the floor of {100 * floor:.3g} %, too wide to call it unchanged"
     return f"within the floor of {100 * floor:.3g} %"
 
 
 def _counted(a: Estimate, b: Estimate) -> Decision:
-    changed: Judgement = "worse" if b.median > a.median else "better"
-    judgement = changed if a.median != b.median else "unchanged"
+    judgement: Judgement = "unchanged"
+    if b.median > a.median:
+        judgement = "worse"
+    elif b.median < a.median:
+        judgement = "better"
     return Decision(judgement, None, None, None, 0.0, "a count of faults is exact")
 
 
@@ -262,20 +293,22 @@ def _metrics(
         if row.value is None or check.clock is None:
             continue
         exact = row.unit == "count" or check.clock == "simulated"
-        floor = SIMULATED_FLOOR if check.clock == "simulated" else 0.0
         interval = (row.value, row.value) if exact else None
-        estimate = Estimate(row.value, row.unit, 0, interval, check.clock, exact=exact, floor=floor)
+        estimate = Estimate(row.value, row.unit, 0, interval, check.clock, exact=exact)
         if row.unit == "count":
-            yield row, replace(estimate, floor=0.0)
+            yield row, estimate
             continue
-        # Most metrics are the median of a series and have its samples.
+        if check.clock == "simulated":
+            estimate = replace(estimate, floor=SIMULATED_FLOOR)
         made_of = [series[index][1] for index in row.series or range(len(series))]
-        alike = (
-            series for series in made_of if (series.unit, series.median) == (row.unit, row.value)
-        )
+        for each in made_of:
+            if (each.unit, each.median) == (row.unit, row.value):
+                # Most metrics are the median of a series and have its samples.
+                estimate = each
+                break
         basis = (
             tuple(value for name, value in other.terms if name in _BASIS)
             for other, _ in series
             if other.unit == row.unit
         )
-        yield row, replace(next(alike, estimate), basis=frozenset(basis))
+        yield row, replace(estimate, basis=frozenset(basis))
