@@ -115,6 +115,13 @@ def read(path: Path, document: ResultDocument) -> CheckRecord:
     return file.model_copy(update={"metrics": renewed})
 
 
+def is_within(value: float, least: float | None, most: float | None) -> bool:
+    """Whether a value keeps its limits, as no NaN does; None for a side without one."""
+    if least is not None and not value >= least:
+        return False
+    return most is None or value <= most
+
+
 def reached(
     series: Iterable[Series], value: float, least: float | None, most: float | None
 ) -> tuple[int, int]:
@@ -123,10 +130,8 @@ def reached(
     :param series: those that decided its value; each sample scales the value in proportion.
     """
     values = [value * sample / each["median"] for each in series for sample in each["samples"]]
-    within = [
-        (least is None or sample >= least) and (most is None or sample <= most) for sample in values
-    ]
-    return sum(within), len(within)
+    within = [sample for sample in values if is_within(sample, least, most)]
+    return len(within), len(values)
 
 
 def is_at_times(reached: int, samples: int) -> bool:

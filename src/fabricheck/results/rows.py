@@ -13,7 +13,7 @@ from typing import Annotated, Any, TypeVar
 
 from fabricheck.core.grouping import grouped
 from fabricheck.results.check_rows import Check, RowOfAnyKind
-from fabricheck.results.metric_records import MetricRecord
+from fabricheck.results.metric_records import MetricRecord, is_within
 from fabricheck.results.model import Series as Measured
 from fabricheck.results.run_report import MetricResult
 from fabricheck.results.series import Columns, Noise
@@ -118,8 +118,7 @@ class Metric:
 
     def is_beyond(self, value: float) -> bool:
         """Whether a value of one of its series is beyond its limits."""
-        low = self.least is not None and value < self.least
-        return low or (self.most is not None and value > self.most)
+        return not is_within(value, self.least, self.most)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

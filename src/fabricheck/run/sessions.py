@@ -7,7 +7,6 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import BinaryIO
 
 from fabricheck.tools import runner
 
@@ -33,23 +32,9 @@ def start(
     :raises OSError: when it cannot be started, or its log cannot be written.
     """
     if log is None:
-        return _process(command, environment, None)
+        return runner.spawn(command, None, None, environment=environment)
     with log.open("wb") as out:
-        return _process(command, environment, out)
-
-
-def _process(
-    command: Sequence[str], environment: Mapping[str, str], out: BinaryIO | None
-) -> subprocess.Popen[bytes]:
-    """Start a session that prints to a file, or to where this process prints."""
-    return subprocess.Popen(
-        command,
-        env=environment,
-        stdin=subprocess.DEVNULL,
-        stdout=out,
-        stderr=None if out is None else subprocess.STDOUT,
-        start_new_session=True,
-    )
+        return runner.spawn(command, out, out, environment=environment)
 
 
 def wait(session: subprocess.Popen[bytes], is_to_end: Callable[[], bool]) -> bool:

@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
+from typing import BinaryIO
 
 from fabricheck.core import processes
 from fabricheck.core.errors import (
@@ -198,6 +199,32 @@ class Output(Ended):
     err: str
 
 
+def spawn(
+    command: Sequence[str],
+    out: BinaryIO | None,
+    err: BinaryIO | None,
+    folder: Path | None = None,
+    environment: Mapping[str, str] | None = None,
+) -> subprocess.Popen[bytes]:
+    """Start a command in a process group of its own: Ctrl-C is handled by who started it.
+
+    :param out: the file of its standard output; ``err`` that of its standard error. None for where
+        this process prints.
+    :param folder: its working directory; None for that of this process.
+    :param environment: its variables; None for those of this process.
+    :raises OSError: when it cannot be started.
+    """
+    return subprocess.Popen(
+        command,
+        cwd=folder,
+        env=environment,
+        stdin=subprocess.DEVNULL,
+        stdout=out,
+        stderr=err,
+        start_new_session=True,
+    )
+
+
 def start(
     command: Sequence[str],
     out: Path,
@@ -220,15 +247,7 @@ def start(
     with out.open("wb") as out_file, err.open("wb") as err_file:
         try:
             with signals.held():
-                process = subprocess.Popen(
-                    command,
-                    cwd=folder,
-                    env=environment,
-                    stdin=subprocess.DEVNULL,
-                    stdout=out_file,
-                    stderr=err_file,
-                    start_new_session=True,
-                )
+                process = spawn(command, out_file, err_file, folder, environment)
             code = process.wait(timeout=limit_s)
         except subprocess.TimeoutExpired:
             pass

@@ -11,6 +11,7 @@ from fabricheck.judge.verdict.rules import FAILED, NodeStatus, worst
 from fabricheck.references.agreement import Agreement, Criterion, Metric
 from fabricheck.references.entries import requires
 from fabricheck.references.stated import References
+from fabricheck.results.metric_records import is_within
 from fabricheck.site import partitions, sets
 
 #: The most reasons of a cell: the page and the verdict have all.
@@ -141,9 +142,7 @@ def _compared(value: Value, metric: Metric) -> Answer:
     if metric.limit == "calibrated":
         least, most = value.least, value.most
     assert value.value is not None
-    below = least is not None and value.value < least
-    above = most is not None and value.value > most
-    outcome: Outcome = "missed" if below or above else "met"
+    outcome: Outcome = "met" if is_within(value.value, least, most) else "missed"
     return Answer(outcome, value.value, least, most, value.unit)
 
 

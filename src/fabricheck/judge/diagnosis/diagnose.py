@@ -32,6 +32,7 @@ from fabricheck.judge.diagnosis.ways import Key, is_in_turn
 from fabricheck.node import NodeModel
 from fabricheck.references import rules
 from fabricheck.references.rules import TransferKind
+from fabricheck.results.metric_records import is_within
 from fabricheck.results.model import ResultDocument, Series
 from fabricheck.results.rows import Metric
 from fabricheck.results.series import Place, device_pair, members, shares_key
@@ -122,8 +123,9 @@ class Miss:
             return False
         value = self.limited.value * math.exp(log if self.limited.unit == "us" else -log)
         least, most = self.limited.least, self.limited.most
-        low = least is not None and value < least * (1 - _NEAR)
-        return not low and (most is None or value <= most * (1 + _NEAR))
+        about_least = None if least is None else least * (1 - _NEAR)
+        about_most = None if most is None else most * (1 + _NEAR)
+        return is_within(value, about_least, about_most)
 
 
 @dataclass
