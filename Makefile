@@ -122,7 +122,7 @@ docs: setup-test
 	@echo "docs: build/site/index.html"
 
 snapshots: setup-test
-	source ./env.sh; WRITE_SNAPSHOTS=1 $(PYTEST) tests/snapshots
+	source ./env.sh; WRITE_SNAPSHOTS=1 $(PYTEST) tests/snapshots $$(grep -lr '[(, ]wording[,)]' tests --include='test_*.py')
 
 # The parts run beside each other: most of them keep one core busy.
 lint: setup-test

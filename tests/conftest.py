@@ -8,6 +8,7 @@ import re
 import shlex
 import shutil
 from json import loads
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -15,6 +16,9 @@ from hypothesis import HealthCheck, settings
 import factories
 from fabricheck.site import partitions, this_machine
 from session_builder import SessionBuilder
+from wording import Wording
+
+ROOT = Path(__file__).resolve().parents[1]
 
 # What CI systems and terminals set to change colours and widths; typer reads some when imported.
 for _name in [
@@ -100,6 +104,13 @@ def command():
         return Ended(result.exit_code, result.stdout, result.stderr, result.output)
 
     return command
+
+
+@pytest.fixture
+def wording(request, tmp_path):
+    """A function that compares a sentence, or several, with those of a snapshot."""
+    varies = {str(tmp_path): "FOLDER", str(ROOT): "ROOT"}
+    return Wording(request.path, request.node.name, varies)
 
 
 @pytest.fixture

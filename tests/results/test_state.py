@@ -52,14 +52,14 @@ def test_document_without_a_state_has_no_cause():
     assert state.host_use(older) is None
 
 
-def test_process_is_named_once_with_all_its_devices_and_when():
+def test_process_is_named_once_with_all_its_devices_and_when(wording):
     busy = factories.process()
     before = [device(0), device(1, processes=[busy])]
     after = [device(0, processes=[busy]), device(1, processes=[busy])]
-    assert said(state.uses(document(before, after))) == [
-        "Process 4711 (copy_loop of user ada) used devices 0 (0000:41:00.0) and 1 (0000:42:00.0) "
-        "before and after the measurement."
-    ]
+    (use,) = state.uses(document(before, after))
+    assert (use.pid, [each.index for each in use.devices]) == (4711, [0, 1])
+    assert use.when == When.BEFORE | When.AFTER
+    wording(said([use]))
 
 
 def test_process_counts_on_the_devices_that_take_part():
@@ -68,12 +68,12 @@ def test_process_counts_on_the_devices_that_take_part():
     assert state.uses(built, {1})
 
 
-def test_process_of_which_nothing_is_shown_has_its_number():
+def test_process_of_which_nothing_is_shown_has_its_number(wording):
     hidden = factories.process(user=None, command=None)
     built = document([device(0, processes=[hidden])], [device(0), device(1)])
-    assert said(state.uses(built)) == [
-        "Process 4711 used device 0 (0000:41:00.0) before the measurement."
-    ]
+    (use,) = state.uses(built)
+    assert (use.pid, use.user, use.command, use.when) == (4711, None, None, When.BEFORE)
+    wording(said([use]))
 
 
 def test_what_a_user_calls_a_process_controls_no_terminal():
@@ -87,19 +87,17 @@ def test_what_a_user_calls_a_process_controls_no_terminal():
     assert f"{shown} of user root" in sentence and "\x1b" not in sentence
 
 
-def test_busy_host_is_told_with_who_it_is():
+def test_busy_host_is_told_with_who_it_is(wording):
     built = document(others=factories.host_use(15.8, loops=5))
-    assert said(state.disturbances(built)) == [
-        "Others kept 15.8 of 16 cores busy meanwhile, 5.0 of them bash of user root (5 processes)."
-    ]
-    assert state.busy_host(built).share == pytest.approx(15.8 / 16)
+    (busy,) = state.disturbances(built)
+    assert (busy.share, len(busy.processes)) == (pytest.approx(15.8 / 16), 5)
+    wording(said([busy]))
 
 
-def test_most_of_it_is_said_where_it_is_known():
-    built = document(others=factories.host_use(2.1, loops=2))
-    assert said(state.disturbances(built)) == [
-        "Others kept 2.1 of 16 cores busy meanwhile, most of it bash of user root (2 processes)."
-    ]
+def test_most_of_it_is_said_where_it_is_known(wording):
+    (busy,) = state.disturbances(document(others=factories.host_use(2.1, loops=2)))
+    assert (busy.busy_cores, len(busy.processes)) == (2.1, 2)
+    wording(said([busy]))
 
 
 @pytest.mark.parametrize(
@@ -112,9 +110,10 @@ def test_host_is_busy_beyond_one_core_and_a_share(busy, cores, found):
     assert (state.busy_host(built) is not None) == found
 
 
-def test_hypervisor_that_takes_time_is_a_cause():
-    built = document(others=factories.host_use(0.2, stolen=0.4))
-    assert said(state.disturbances(built)) == ["The hypervisor took 0.4 of 16 cores meanwhile."]
+def test_hypervisor_that_takes_time_is_a_cause(wording):
+    (stolen,) = state.disturbances(document(others=factories.host_use(0.2, stolen=0.4)))
+    assert (stolen.stolen_cores, stolen.busy) == (0.4, False)
+    wording(said([stolen]))
     assert not state.disturbances(document(others=factories.host_use(0.2, stolen=0.1)))
 
 
@@ -132,14 +131,13 @@ def test_interval_over_the_run_decides_and_not_the_moment_before_it():
     assert not state.disturbances(built)
 
 
-def test_short_intervals_count_where_none_covers_the_run():
+def test_short_intervals_count_where_none_covers_the_run(wording):
     built = document(others=factories.host_use(15, seconds=0.04))
     assert state.busy_host(built).when == When.AFTER
     built["state"]["after"] = None
     built["state"]["before"]["host"]["others"] = factories.host_use(15, seconds=0.04)
-    assert said(state.disturbances(built)) == [
-        "Others kept 15.0 of 16 cores busy before the measurement."
-    ]
+    assert state.busy_host(built).when == When.BEFORE
+    wording(said(state.disturbances(built)))
 
 
 @pytest.mark.parametrize(("rise", "found"), [(0.1, False), (0.11, True)])
@@ -149,74 +147,68 @@ def test_throttling_counts_beyond_one_percent_of_the_run(rise, found):
     assert bool(state.throttled(document(before, after))) == found
 
 
-def test_throttling_is_told_with_reason_time_and_the_clock_of_the_snapshot_that_shows_it():
+def test_throttling_is_told_with_reason_time_and_the_clock_of_the_snapshot_that_shows_it(wording):
     before = [device(0, throttled_s={"power": 7.0}), device(1)]
     # The clock of a device that idles after the run is no cause.
     idle = [device(0, throttled_s={"power": 9.5}, clock_mhz=345), device(1)]
     slow = [device(0, throttled_s={"power": 9.5}, throttle=["power"], clock_mhz=1310), device(1)]
-    assert said(state.throttled(document(before, idle))) == [
-        "Device 0 (0000:41:00.0) was throttled by power meanwhile (2.5 of 10 s)."
-    ]
-    assert said(state.throttled(document(before, slow))) == [
-        "Device 0 (0000:41:00.0) was throttled by power meanwhile "
-        "(2.5 of 10 s, 1,310 of 1,980 MHz)."
-    ]
+    for last, clock in ((idle, None), (slow, 1310)):
+        (throttled,) = state.throttled(document(before, last))
+        assert (throttled.reasons, throttled.seconds) == (("power",), 2.5)
+        assert throttled.clock_mhz == clock
+        wording(said([throttled]))
 
 
-def test_reason_in_a_snapshot_is_throttling_without_any_counter():
+def test_reason_in_a_snapshot_is_throttling_without_any_counter(wording):
     hot = device(0, throttle=["thermal"], throttled_s=None, clock_mhz=1310)
     built = document([hot, device(1)])
     built["state"]["after"] = None
-    assert said(state.throttled(built)) == [
-        "Device 0 (0000:41:00.0) was throttled by temperature before the measurement "
-        "(1,310 of 1,980 MHz)."
-    ]
+    (throttled,) = state.throttled(built)
+    assert (throttled.reasons, throttled.seconds) == (("thermal",), None)
+    assert (throttled.clock_mhz, throttled.when) == (1310, When.BEFORE)
+    wording(said([throttled]))
     assert not state.throttled(built, {1})
 
 
-def test_errors_are_what_is_new():
+def test_errors_are_what_is_new(wording):
     before = [device(0, memory_errors={"corrected": 3, "uncorrected": 1}, pcie={"replays": 9})]
     after = [
         device(0, memory_errors={"corrected": 5, "uncorrected": 2}, pcie={"replays": 21}),
         device(1),
     ]
     built = document(before, after)
-    assert said(state.errors(built, "corrected memory error")) == [
-        "Device 0 (0000:41:00.0) had 2 new corrected memory errors meanwhile."
-    ]
-    assert said(state.errors(built, "uncorrected memory error")) == [
-        "Device 0 (0000:41:00.0) had 1 new uncorrected memory error meanwhile."
-    ]
-    assert said(state.errors(built, "PCIe replay")) == [
-        "Device 0 (0000:41:00.0) had 12 new PCIe replays meanwhile."
-    ]
+    new = {"corrected memory error": 2, "uncorrected memory error": 1, "PCIe replay": 12}
+    for what, number in new.items():
+        (errors,) = state.errors(built, what)
+        assert (errors.device.index, errors.number) == (0, number)
+        wording(said([errors]))
 
 
-def test_errors_of_memory_controllers_are_those_of_the_host():
+def test_errors_of_memory_controllers_are_those_of_the_host(wording):
     built = document()
     for when, uncorrected in (("before", 1), ("after", 3)):
         built["state"][when]["host"]["memory_errors"] = [
             {"controller": "mc0 (F19h_M30h)", "corrected": 7, "uncorrected": 0},
             {"controller": "mc8 (MI200)", "corrected": 0, "uncorrected": uncorrected},
         ]
-    assert said(state.errors(built, "uncorrected memory error")) == [
-        "Memory controller mc8 (MI200) had 2 new uncorrected memory errors meanwhile."
-    ]
+    (errors,) = state.errors(built, "uncorrected memory error")
+    assert (errors.number, errors.weighs) == (2, "uncorrected")
+    wording(said([errors]))
     assert not state.errors(built, "uncorrected memory error", {0, 1}) and not state.causes(built)
     built["state"]["after"]["host"]["memory_errors"][0]["corrected"] = 8
-    assert said(state.causes(built)) == [
-        "Memory controller mc0 (F19h_M30h) had 1 new corrected memory error meanwhile."
-    ]
+    (errors,) = state.causes(built)
+    assert (errors.number, errors.weighs) == (1, "corrected")
+    wording(said([errors]))
     built["state"]["before"]["host"]["memory_errors"] = None
     assert not state.errors(built, "uncorrected memory error")
 
 
-def test_a_narrow_pcie_link_is_named():
+def test_a_narrow_pcie_link_is_named(wording):
     narrow = device(1, pcie={"width": 8})
     built = document([device(0), narrow], [device(0), narrow])
-    assert said(state.causes(built)) == [
-        "The PCIe link of device 1 (0000:42:00.0) has 8 of 16 lanes."
-    ]
+    (link,) = state.causes(built)
+    assert (link.device.index, link.width, link.most) == (1, 8, 16)
+    wording(said([link]))
     assert not state.slowdowns(built, {0})
     unknown = device(1, pcie={"width": 8, "width_max": None})
     assert not state.causes(document([device(0), unknown], [device(0), unknown]))
@@ -240,17 +232,16 @@ def test_counter_that_is_not_known_tells_nothing():
         assert not state.errors(built, "uncorrected memory error")
 
 
-def test_links_that_went_down_and_their_errors_are_named():
+def test_links_that_went_down_and_their_errors_are_named(wording):
     errors = {"nvlink-replay": {"1": 2}, "nvlink-crc": {}}
     more = {"nvlink-replay": {"0": 4, "1": 2}, "nvlink-crc": {"0": 1, "3": 2}}
     before = device(0, links=factories.links(down=[2]), link_errors=errors)
     after = device(0, links=factories.links(down=[1, 2]), link_errors=more)
     built = document([before, device(1)], [after, device(1)])
-    assert said(state.slowdowns(built)) == [
-        "Device 0 (0000:41:00.0) lost link 1 meanwhile.",
-        "Device 0 (0000:41:00.0) had 4 new NVLink replays on link 0 meanwhile.",
-        "Device 0 (0000:41:00.0) had 3 new NVLink CRC errors on links 0 and 3 meanwhile.",
-    ]
+    down, replays, crc = state.slowdowns(built)
+    assert down.links == (1,)
+    assert [(each.number, each.links) for each in (replays, crc)] == [(4, (0,)), (3, (0, 3))]
+    wording(said([down, replays, crc]))
 
 
 def test_link_counter_that_stands_is_no_cause():
@@ -268,24 +259,23 @@ def test_kind_of_link_error_that_only_one_snapshot_has_tells_nothing():
         assert not state.causes(built)
 
 
-def test_one_counter_for_all_links_names_no_link():
+def test_one_counter_for_all_links_names_no_link(wording):
     before, after = ({"xgmi-corrected": {"all": number}} for number in (3, 10))
     built = document(
         [device(0, link_errors=before), device(1)], [device(0, link_errors=after), device(1)]
     )
-    assert said(state.causes(built)) == [
-        "Device 0 (0000:41:00.0) had 7 new corrected xGMI errors meanwhile."
-    ]
+    (errors,) = state.causes(built)
+    assert (errors.number, errors.links) == (7, ())
+    wording(said([errors]))
 
 
-def test_counters_that_went_back_are_named():
+def test_counters_that_went_back_are_named(wording):
     before = device(0, link_errors={"nvlink-replay": {"4": 9}}, memory_errors={"corrected": 3})
     after = device(0, link_errors={"nvlink-replay": {}}, memory_errors={"corrected": 1})
     built = document([before, device(1)], [after, device(1)])
-    assert said(state.causes(built)) == [
-        "Counters of device 0 (0000:41:00.0) went back meanwhile (corrected memory error, NVLink "
-        "replay): its driver was loaded again or they were set back, and new errors may be missing."
-    ]
+    (back,) = state.causes(built)
+    assert (back.device.index, len(back.whats)) == (0, 2)
+    wording(said([back]))
     assert not state.slowdowns(built)
 
 
@@ -293,7 +283,8 @@ def test_counter_of_a_link_that_went_down_did_not_go_back():
     before = device(0, link_errors={"nvlink-replay": {"4": 9}})
     after = device(0, link_errors={"nvlink-replay": {}}, links=factories.links(down=[4]))
     built = document([before, device(1)], [after, device(1)])
-    assert said(state.causes(built)) == ["Device 0 (0000:41:00.0) lost link 4 meanwhile."]
+    (down,) = state.causes(built)
+    assert (down.device.index, down.links) == (0, (4,))
 
 
 def test_errors_of_a_link_whose_counter_was_reset_are_not_told():
@@ -312,20 +303,17 @@ def test_nothing_is_new_of_a_run_that_was_killed():
     assert not state.errors(built, "uncorrected memory error")
 
 
-def test_causes_follow_a_sentence():
+def test_causes_follow_a_sentence(wording):
     hot = device(0, throttle=["power"], clock_mhz=1310)
     causes = state.slowdowns(document([hot, device(1)]))
     base = "Metric x: pair 0-1, devices 0 (0000:41:00.0) and 1 (0000:42:00.0) measured 71 GB/s."
-    assert with_causes(base, causes) == (
-        f"{base[:-1]}; device 0 was throttled by power before and after the measurement "
-        "(1,310 of 1,980 MHz)."
-    )
+    wording(with_causes(base, causes))
     full = with_causes("It is slow.", causes, addresses=True)
     assert full.startswith("It is slow; device 0 (0000:41:00.0) was")
     assert with_causes(base, []) == base
 
 
-def test_same_cause_of_two_runs_is_one():
+def test_same_cause_of_two_runs_is_one(wording):
     def causes(power, processes):
         before = [device(0, throttled_s={"power": 0}), device(1, processes=processes)]
         replays = {"replays": int(power)}
@@ -335,11 +323,7 @@ def test_same_cause_of_two_runs_is_one():
 
     first, second = causes(1.0, [factories.process()]), causes(3.0, [factories.process()])
     assert [one.key for one in first] == [one.key for one in second]
-    assert said(one.with_(other) for one, other in zip(first, second, strict=True)) == [
-        "Device 0 (0000:41:00.0) was throttled by power meanwhile (4 of 20 s).",
-        "Device 0 (0000:41:00.0) had 4 new PCIe replays meanwhile.",
-        "Process 4711 (copy_loop of user ada) used device 1 (0000:42:00.0) before the measurement.",
-    ]
+    wording(said(one.with_(other) for one, other in zip(first, second, strict=True)))
 
 
 def test_devices_of_series_are_all_that_take_part():
@@ -370,11 +354,8 @@ def test_a_quiet_node_with_h200_has_no_cause():
     assert all(one["seconds"] < 0.1 and len(one["devices"]) == 2 for one in both)
 
 
-def test_another_process_on_h200_is_named():
-    assert said(state.causes(measured("shared"))) == [
-        "Process 2249 (stream of user root) used devices 0 (0000:00:06.0) and 1 (0000:00:07.0) "
-        "before and after the measurement."
-    ]
+def test_another_process_on_h200_is_named(wording):
+    wording(said(state.causes(measured("shared"))))
 
 
 def test_loops_on_all_cores_beside_h200_are_named():
@@ -464,22 +445,12 @@ def logged(*lines):
     return said(state.logged(built))
 
 
-def test_what_a_log_says_has_its_device_its_meaning_and_the_action_of_the_vendor():
-    assert logged(
-        line("NVRM: Xid (PCI:0000:41:00): 48", "hardware", "0000:41:00.0", row="xid-48")
-    ) == [
-        "A log of node node1 names hardware of device 0 (0000:41:00.0): "
-        "an uncorrectable memory error (NVIDIA's action: reset the device): "
-        '"NVRM: Xid (PCI:0000:41:00): 48".'
-    ]
-    assert logged(line("[Hardware Error]: x", "hardware", row="mce")) == [
-        "A log of node node1 names hardware: an uncorrected error of processor or host memory: "
-        '"[Hardware Error]: x".'
-    ]
-    assert logged(line("NVRM: Xid (PCI:0019:01:00): 9999", "unclear", "0019:01:00.0")) == [
-        "A log of node node1 has a line on 0019:01:00.0, no evidence by itself: "
-        'a line of unknown meaning: "NVRM: Xid (PCI:0019:01:00): 9999".'
-    ]
+def test_what_a_log_says_has_its_device_its_meaning_and_the_action_of_the_vendor(wording):
+    wording(
+        logged(line("NVRM: Xid (PCI:0000:41:00): 48", "hardware", "0000:41:00.0", row="xid-48"))
+    )
+    wording(logged(line("[Hardware Error]: x", "hardware", row="mce")))
+    wording(logged(line("NVRM: Xid (PCI:0019:01:00): 9999", "unclear", "0019:01:00.0")))
 
 
 def test_lines_of_hardware_come_first_and_alike_ones_are_counted():

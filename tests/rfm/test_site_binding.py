@@ -60,13 +60,10 @@ def test_ranks_as_the_guide_prints_them_sit_right(document):
     assert findings_figure(SiteAffinityCheck, document, required_node=MI250X).value == 0
 
 
-def test_two_ranks_that_have_each_others_device(document):
+def test_two_ranks_that_have_each_others_device(document, wording):
     see(document, 0, 2)
     see(document, 2, 0)
-    assert list(misbound(document, MI250X)) == [
-        "Rank 0 may use cores 1-7 and sees device 2 (0000:c9:00.0), whose cores are 17-23.",
-        "Rank 2 may use cores 17-23 and sees device 4 (0000:d1:00.0), whose cores are 1-7.",
-    ]
+    wording(list(misbound(document, MI250X)))
 
 
 def test_devices_in_the_order_of_ranks_are_not_near(document):
@@ -76,14 +73,11 @@ def test_devices_in_the_order_of_ranks_are_not_near(document):
     assert len(list(misbound(document, MI250X))) == 6
 
 
-def test_two_ranks_on_one_device(document):
+def test_two_ranks_on_one_device(document, wording):
     see(document, 1, 0)
     # Device 5 is seen by nobody, so it is not in the document.
     document["devices"].pop(1)
-    assert list(misbound(document, MI250X)) == [
-        "The ranks together see 7 different devices; node model mi250x has 8.",
-        "Rank 1 sees a device (0000:d1:00.0), which rank 0 also sees.",
-    ]
+    wording(list(misbound(document, MI250X)))
 
 
 def test_a_device_whose_address_the_model_states_is_known_by_itself(document):
@@ -97,22 +91,14 @@ def test_a_device_whose_address_the_model_states_is_known_by_itself(document):
     )
 
 
-def test_a_rank_that_sees_all_devices(document):
+def test_a_rank_that_sees_all_devices(document, wording):
     see(document, 3, *range(8))
-    assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 8 devices; one of its own is required.",
-        "Rank 4 sees device 6 (0000:d9:00.0), which rank 3 also sees.",
-        "Rank 5 sees device 7 (0000:de:00.0), which rank 3 also sees.",
-        "Rank 6 sees device 0 (0000:c1:00.0), which rank 3 also sees.",
-        "Rank 7 sees device 1 (0000:c6:00.0), which rank 3 also sees.",
-    ]
+    wording(list(misbound(document, MI250X)))
 
 
-def test_a_rank_that_sees_none(document):
+def test_a_rank_that_sees_none(document, wording):
     see(document, 3)
-    assert list(misbound(document, MI250X)) == [
-        "Rank 3 sees 0 devices; one of its own is required."
-    ]
+    wording(list(misbound(document, MI250X)))
 
 
 @pytest.mark.parametrize(
@@ -142,21 +128,18 @@ def test_a_rank_with_other_cores(document, cores, said):
     assert list(misbound(document, MI250X)) == said
 
 
-def test_devices_without_addresses_are_not_taken_for_right(document):
+def test_devices_without_addresses_are_not_taken_for_right(document, wording):
     for device in document["devices"]:
         device["pci_address"] = None
     found = list(misbound(document, MI250X))
     assert len(found) == 8
-    assert found[0] == "Device 0 reports no PCI address, so its place is unknown."
+    wording(found[0])
 
 
-def test_a_rank_that_is_missing_and_one_on_another_node(document):
+def test_a_rank_that_is_missing_and_one_on_another_node(document, wording):
     document["ranks"].pop()
     document["ranks"][0]["host"] = "frontier00257"
-    assert list(misbound(document, MI250X)) == [
-        "Node frontier00256 has 7 ranks; 8 were started.",
-        "The ranks are on several nodes: frontier00256, frontier00257.",
-    ]
+    wording(list(misbound(document, MI250X)))
 
 
 def test_a_document_without_ranks_is_no_proof(document):

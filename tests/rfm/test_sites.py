@@ -224,14 +224,12 @@ def test_a_node_model_bounds_instead_of_the_site(tmp_path):
         ({"environments": [ENVIRONMENT]}, "environment rocm of lumi"),
     ],
 )
-def test_two_site_files_that_define_the_same(tmp_path, other, what):
+def test_two_site_files_that_define_the_same(tmp_path, other, what, wording):
     write(tmp_path, "lumi.py", SITE)
     write(tmp_path, "other.py", other)
     with pytest.raises(InvalidInputError) as error:
         sites.gather(tmp_path)
-    assert str(error.value) == (
-        f"Site files {tmp_path}/lumi.py and {tmp_path}/other.py define the same {what}."
-    )
+    wording(str(error.value))
 
 
 def test_a_partition_that_is_there_twice(tmp_path):
