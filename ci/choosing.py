@@ -239,7 +239,8 @@ class Tree:
     def _tests(self, file: File, name: str, node: Function) -> Iterator[Test]:
         """Yield a test, or those of the recorded texts that it compares."""
         path = str(file.path.relative_to(self.root))
-        text, slow = file.text_of(node), "slow" in file.marks(node)
+        slow = "slow" in file.marks(node)
+        text = "\n".join([file.text_of(node), *self._sentences(file, node)])
         weighed = Weighed(self.wanted)
         imports = {*file.imports}
         texts = [text]
@@ -263,6 +264,21 @@ class Tree:
             pairs.add_pairs(content)
             test, path_of = f"{path}::{name}[{expected.stem}]", expected.relative_to(self.root)
             yield Test(test, str(path_of), "", slow, pairs, imports, content, recorded=True)
+
+    def _sentences(self, file: File, node: Function) -> list[str]:
+        """Return the sentences that a test sees by the fixture `wording`, in its snapshot."""
+        folder = file.path.parent.relative_to(self.root / "tests")
+        snapshot = self.root / "tests/snapshots/sentences" / folder / f"{file.path.stem}.txt"
+        if "wording" not in [argument.arg for argument in node.args.args] or not snapshot.exists():
+            return []
+        sentences: list[str] = []
+        of_this_test = False
+        for line in snapshot.read_text(encoding="utf-8").splitlines():
+            if line.startswith("== "):
+                of_this_test = re.split(r"[\[ ]", line.removeprefix("== "))[0] == node.name
+            elif of_this_test:
+                sentences.append(line)
+        return sentences
 
     def _recorded(self, file: File, node: Function) -> list[Path]:
         """Return the texts of the snapshots that a test compares."""

@@ -47,6 +47,18 @@ def test_a_test_that_quotes_what_is_gone_comes_first(chosen):
     assert found[:2] == ["tests/test_a.py::test_words", "tests/test_b.py::test_sum"]
 
 
+def test_a_test_whose_sentences_are_a_snapshot_quotes_them(chosen):
+    found = chosen(
+        "src/fabricheck/cli/verdict.py",
+        "def heading(total):\n    return f'Verdict on {total}'\n",
+        "def heading(total):\n    return f'Result of {total}'\n",
+        tests__a__test_b_DOT_py="def test_sum():\n    assert heading(total) == result\n",
+        tests__a__test_a_DOT_py="def test_words(wording):\n    wording(text)\n",
+        tests__snapshots__sentences__a__test_a_DOT_txt="== test_words\nVerdict on run-0\n",
+    )
+    assert found[0] == "tests/a/test_a.py::test_words"
+
+
 def test_what_changed_itself_comes_before_all(chosen):
     text = "def test_one():\n    assert heading == 1\n\ndef test_two():\n    assert heading == 2\n"
     other = "import test_b\n\ndef test_b_heading_3():\n    'tests', 'test_two', 'heading == 3'\n"
