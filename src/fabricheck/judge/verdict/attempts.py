@@ -125,27 +125,46 @@ class Attempt:
     def _findings(self) -> Iterator[Finding]:
         if self.skipped:
             return
-        case, other, by_program = self.case, self.other_devices, list(self._of_program())
-        if other is not None:
+        by_program = list(self._of_program())
+        if self.other_devices is not None:
             # What it measured is of other devices than its limits: only evidence counts.
-            yield other
-            by_program = [each for each in by_program if each.rule.evidence is not None]
-        elif case and (case.result == ABORTED or case.failure == "ended-by-scheduler"):
+            yield self.other_devices
+            yield from (each for each in by_program if each.rule.evidence is not None)
+            yield from self._of_hardware()
+            return
+        if self._was_stopped:
             # The output of a program that was stopped with its job adds nothing.
             by_program = [each for each in by_program if each.rule.name != "ended"]
         yield from by_program
-        if self.document is not None:
-            yield from counters.findings(self.document, self.check)
-        if other is not None:
-            return
+        yield from self._of_hardware()
         for metric in self._not_numbers:
             what = f"{metric.metric} = {metric.value}"
             yield self._say("no-value", f"its value {what} is not a number", metric.metric)
+        yield from self._of_case(bool(by_program))
+
+    @property
+    def _was_stopped(self) -> bool:
+        """Whether ReFrame or the scheduler ended it."""
+        if self.case is None:
+            return False
+        return self.case.result == ABORTED or self.case.failure == "ended-by-scheduler"
+
+    def _of_hardware(self) -> Iterator[Finding]:
+        """Yield what the driver and the kernel say of hardware."""
+        if self.document is not None:
+            yield from counters.findings(self.document, self.check)
+
+    def _of_case(self, explained: bool) -> Iterator[Finding]:
+        """Yield why ReFrame did not let it pass, or what its pass lacks.
+
+        :param explained: whether its program says so already.
+        """
+        case = self.case
         if case is None or case.result == UNREPORTED:
-            if not by_program:
+            if not explained:
                 yield self._say("not-judged", self._problem or "no run report has it")
         elif not case.passed:
-            yield from self._of_failed(case, bool(by_program))
+            yield from self._of_failed(case, explained)
         elif self._problem and case.experiments:
             yield self._say("no-document", self._problem)
 
@@ -165,12 +184,12 @@ class Attempt:
             )
         if is_several(scheduled_node(document) or ""):
             return None
-        # A benchmark's document has the devices that it used.
-        counted = document["outcome"]["status"] == "unsupported" or case.failure == "other-devices"
         node = observed.node_of(case.where, [document], case)
-        devices = partitions.known(case.where).get("devices", ())
-        stated = len(node.devices) if node else sum(device["num_devices"] for device in devices)
-        why = explained(document, (stated or None) if counted else None, node)
+        number = None
+        if document["outcome"]["status"] == "unsupported" or case.failure == "other-devices":
+            # The document has all devices; that of a benchmark has those that it used.
+            number = len(node.devices) if node is not None else _devices_of(case.where)
+        why = explained(document, number or None, node)
         if why is None:
             return None
         if why.kind == "refused":
@@ -233,25 +252,33 @@ class Attempt:
         if series and self.document is not None:
             devices = state.devices_of(series, self.document)
         miss = self._measured("reference", self._statement(metric), name, devices)
-        watched = self.document is not None and (
-            state.shows_others(self.document) or self.document["clock"] == "simulated"
-        )
-        percent = metric.value if metric.reduce == "peers" and watched else None
-        far = percent is not None and percent <= FAR_BEHIND_PEERS
+        far = self._is_far_behind_peers(metric)
         miss = replace(miss, devices=frozenset(devices or ()), far_behind_peers=far)
         if miss.rule.name != "reference" or not series or metric.value is None:
             return miss
         if metric.noise in _BY_HOST and self.cores is not None and self.cores.few:
             return self._say("setting", f"{self._statement(metric)} {self.cores.sentence}", name)
-        if (metric.least, metric.most) == (None, None) or (
-            self.document is not None and state.slowdowns(self.document, devices)
-        ):
+        if metric.least is None and metric.most is None:
+            return miss
+        if self.document is not None and state.slowdowns(self.document, devices):
             return miss
         reached, samples = metric_records.reached(series, metric.value, metric.least, metric.most)
         if not metric_records.is_at_times(reached, samples):
             return miss
         often = f"; {reached} of {samples} samples reached it"
         return self._say("at-times", self._statement(metric, often), name)
+
+    def _is_far_behind_peers(self, metric: Metric) -> bool:
+        """Whether a member is so far behind its peers that no noise explains it.
+
+        Only where the document would show other jobs on the devices.
+        """
+        if metric.reduce != "peers" or metric.value is None or self.document is None:
+            return False
+        simulated = self.document["clock"] == "simulated"
+        if not simulated and not state.shows_others(self.document):
+            return False
+        return metric.value <= FAR_BEHIND_PEERS
 
     @cached_property
     def cores(self) -> settings.FewerCores | None:
@@ -302,12 +329,7 @@ class Attempt:
         """Yield the errors that the program itself reports."""
         document = self.document
         if document is None:
-            code = self.case.exit_code if self.case is not None else None
-            status = STATUS_OF_EXIT.get(code or 0, "good")
-            # Without a document these mean nothing: any command may return their exit codes.
-            meaningless = ("good", "software", "device-error", "tool", "refused")
-            if status not in meaningless and self.case is not None:
-                yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
+            yield from self._of_exit_code()
             return
         status, message = document["outcome"]["status"], document["outcome"]["message"]
         wrong = list(self._of_data(document))
@@ -322,25 +344,31 @@ class Attempt:
             yield self._measured(rule, sentence, devices=state.devices_of(noisy, document))
         elif status == "running":
             code = self.case.exit_code if self.case is not None else None
-            by = (
-                f"ended by signal {code - 128}"
-                if code in CRASHES
-                else "killed, or is still running"
-            )
+            by = "killed, or is still running"
+            if code is not None and code in CRASHES:
+                by = f"ended by signal {code - 128}"
             yield self._say(rule, f"{ran} was {by}: its result is incomplete")
         else:
             yield self._say(rule, sentence)
 
+    def _of_exit_code(self) -> Iterator[Finding]:
+        """Yield what the exit code of a program without a document means."""
+        if self.case is None:
+            return
+        status = STATUS_OF_EXIT.get(self.case.exit_code or 0, "good")
+        # Without a document these mean nothing: any command may return their exit codes.
+        if status not in ("good", "software", "device-error", "tool", "refused"):
+            yield self._say(_RULE_OF_STATUS[status], self.case.reason or f"it is {status}")
+
     def _of_failed(self, case: Case, explained: bool) -> Iterator[Finding]:
         reason = case.reason or "ReFrame gives no reason"
-        aborted, stated = case.result == ABORTED, _RULE_OF_FAILURE.get(case.failure)
-        if not aborted and stated is None and (case.phase == "performance" or self._missed):
-            yield from self._of_metrics(case, reason)
-            return
-        if aborted:
+        rule = _RULE_OF_FAILURE.get(case.failure)
+        if case.result == ABORTED:
             yield self._say("cancelled", _aborted(reason))
-        elif stated is not None:
-            yield self._say(stated, reason)
+        elif rule is not None:
+            yield self._say(rule, reason)
+        elif case.phase == "performance" or self._missed:
+            yield from self._of_metrics(case, reason)
         elif explained:
             return
         elif case.phase == "sanity":
@@ -367,23 +395,31 @@ class Attempt:
     def _of_metrics(self, case: Case, reason: str) -> Iterator[Finding]:
         if not self._missed and not self._not_numbers:
             yield self._say("no-value", reason)
-        differences = self.document.get("differences") if self.document is not None else None
-        of_count = [rule for name, rule in _RULE_OF_COUNT.items() if name in case.experiments]
+        of_counts = [rule for name, rule in _RULE_OF_COUNT.items() if name in case.experiments]
         for metric in self._missed:
-            name = metric.metric
-            counted = metric.value is not None and metric.unit == "count"
-            rule = of_count[0] if of_count and counted else "reference"
-            if rule == "reference":
-                yield self._missed_reference(metric)
-            elif rule in ("topology", "nics") and differences:
-                for difference in differences:
-                    if not difference["lost"]:
-                        yield counters.differs(rule, difference, self.check, name)
+            is_count = metric.value is not None and metric.unit == "count"
+            if is_count and of_counts:
+                yield from self._of_count(metric, of_counts[0], reason)
             else:
-                compares = rule in ("topology", "nics", "placement")
-                stated = own_sentences(reason) if compares else []
-                for sentence in stated or [self._statement(metric)]:
-                    yield self._say(rule, sentence, name)
+                yield self._missed_reference(metric)
+
+    def _of_count(self, metric: Metric, rule: str, reason: str) -> Iterator[Finding]:
+        """Yield the events that a metric counts: each difference by itself, where they are known.
+
+        :param rule: of such events.
+        :param reason: why the check failed.
+        """
+        differences = self.document.get("differences") if self.document is not None else None
+        if rule in ("topology", "nics") and differences:
+            for difference in differences:
+                if not difference["lost"]:
+                    yield counters.differs(rule, difference, self.check, metric.metric)
+            return
+        stated: list[str] = []
+        if rule in ("topology", "nics", "placement"):
+            stated = own_sentences(reason)
+        for sentence in stated or [self._statement(metric)]:
+            yield self._say(rule, sentence, metric.metric)
 
     @property
     def _missed(self) -> list[Metric]:
@@ -400,6 +436,11 @@ class Attempt:
             for metric in self.metrics.values()
             if metric.value is not None and not metric.recorded.is_finite
         ]
+
+
+def _devices_of(where: str) -> int:
+    """Return the number of devices that the site file states of a partition."""
+    return sum(device["num_devices"] for device in partitions.known(where).get("devices", ()))
 
 
 def _cores_of(where: str) -> int | None:

@@ -183,18 +183,16 @@ class NodeJudgement:
     def _clock(self) -> Clock | None:
         if self.subject.simulated is not None:
             return "simulated"
+        if self.documents or self.named:
+            return "measured"
         # Without documents: whether a check ran where the site says that hardware is measured.
-        measured = (
-            self.documents
-            or self.named
-            or any(
-                (attempt.case.values or attempt.case.exit_code is not None)
-                and partitions.known(attempt.case.where)
-                for attempt in self.results.attempts
-                if attempt.case is not None
-            )
-        )
-        return "measured" if measured else None
+        for attempt in self.results.attempts:
+            case = attempt.case
+            if case is None or not partitions.known(case.where):
+                continue
+            if case.values or case.exit_code is not None:
+                return "measured"
+        return None
 
     def _node_model(self, where: str) -> NodeModel | None:
         cases = (attempt.case for attempt in self.results.attempts)
@@ -213,13 +211,15 @@ class NodeJudgement:
     def _simulated(self) -> model.SimulatedNode | None:
         if self.subject.simulated is None:
             return None
-        nodes = [document.get("node") for document in reversed(self.documents)]
-        node = next(filter(None, nodes), None)
-        overlay = node["overlay"] if node else None
+        name = overlay = None
+        for document in self.documents:
+            # The last document counts.
+            node = document.get("node")
+            if node is not None:
+                name = node["name"]
+                overlay = node["overlay"]["name"] if node["overlay"] else None
         return model.SimulatedNode(
-            partition=self.subject.simulated,
-            node_model=node["name"] if node else None,
-            overlay=overlay["name"] if overlay else None,
+            partition=self.subject.simulated, node_model=name, overlay=overlay
         )
 
     def _of_node(self, missing: Sequence[str]) -> Iterator[Finding]:
@@ -230,24 +230,16 @@ class NodeJudgement:
         ]
         for problem in problems:
             yield finding("report", problem.sentence)
-        requested = self._requested()
-        # On this node, or on a node that it simulates.
-        sessions = [source.reported for source in self.results.sources]
-        failed_anywhere = any(session is None or session.failed for session in sessions)
-        if not (self.results.attempts or self.named or (problems and node == UNPLACED)):
+        explained_by_problems = node == UNPLACED and bool(problems)
+        if not self.results.attempts and not self.named and not explained_by_problems:
             lacking = f"There is no result of {self.title}"
-            yield finding("silent", f"{lacking}{_as_requested(requested)}.")
-        elif requested is not None and requested.how_ended is not None:
-            yield finding("session", requested.how_ended)
-        elif requested is not None and requested.status and not failed_anywhere:
-            yield finding(
-                "session",
-                f"The session on {self.title} ended with exit status {requested.status}, but no "
-                "check of it failed: its log states the reason.",
-            )
-        for part in self.silent_in if self.results.attempts else ():
-            lacking = f"There is no result of {self.title} in {part.archive or part.home}"
-            yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
+            yield finding("silent", f"{lacking}{_as_requested(self._requested())}.")
+        else:
+            yield from self._of_its_end()
+        if self.results.attempts:
+            for part in self.silent_in:
+                lacking = f"There is no result of {self.title} in {part.archive or part.home}"
+                yield finding("silent", f"{lacking}{_as_requested(part.requested[node])}.")
         for source in self.results.sources:
             if source.killed:
                 yield finding(
@@ -258,6 +250,24 @@ class NodeJudgement:
         if missing:
             should = f"missing that should have run on {node}: {listed(missing)}."
             yield finding("missing", f"{count(len(missing), 'check')} {should}")
+
+    def _of_its_end(self) -> Iterator[Finding]:
+        """Yield how the session of a requested node ended, where no check tells it."""
+        requested = self._requested()
+        if requested is None:
+            return
+        if requested.how_ended is not None:
+            yield finding("session", requested.how_ended)
+            return
+        # On this node, or on a node that it simulates.
+        sessions = [source.reported for source in self.results.sources]
+        failed_anywhere = any(session is None or session.failed for session in sessions)
+        if requested.status and not failed_anywhere:
+            yield finding(
+                "session",
+                f"The session on {self.title} ended with exit status {requested.status}, but no "
+                "check of it failed: its log states the reason.",
+            )
 
     @cached_property
     def _errors_between(self) -> list[Errors]:
@@ -285,9 +295,10 @@ class NodeJudgement:
         for (where, _, _), outcome in self.outcomes.items():
             for reason in outcome.reasons:
                 yield replace(reason, partition=where) if reason.check and where else reason
-        for where, recorded in self.recorded.items() if self.sets else ():
-            for sentence in recorded.losses(where):
-                yield finding("missing", sentence)
+        if self.sets:
+            for where, recorded in self.recorded.items():
+                for sentence in recorded.losses(where):
+                    yield finding("missing", sentence)
         for where, recorded in self.recorded.items():
             for sentence in recorded.valueless(where):
                 yield finding("no-value", sentence)
