@@ -77,6 +77,24 @@ def test_other_terms_are_not_comparable_and_named(command, tmp_path, changes, te
     assert term in only["not_comparable"][0]["why"]
 
 
+@pytest.mark.parametrize(("experiment", "comparable"), [("E2", True), ("E4", False)])
+def test_numa_domains_are_terms_only_where_they_are_measured(
+    command, tmp_path, experiment, comparable
+):
+    domains = [{"index": index, "cores": [index], "memory_bytes": 16 << 30} for index in (0, 1)]
+    host = factories.document()["host"] | {"numa_domains": domains}
+    folders = []
+    for domain in (0, 1):
+        copy = pair(
+            0, 0, spread(28), experiment=experiment, operation="h2d", device_set=[0],
+            source=factories.place("host-pinned", None, domain), destination=factories.place(),
+        )  # fmt: skip
+        content = document([copy], host=host)
+        folders.append(results(tmp_path / str(domain), content, tags=[experiment]))
+    _, only = judged(command, *folders)
+    assert numbers(only) == ({"unchanged": 1} if comparable else {"not_comparable": 1})
+
+
 def test_engines_switched_off_are_not_compared_with_engines(command, before, tmp_path):
     off = document(HEALTHY, environment={"HSA_ENABLE_SDMA": "0"})
     code, only = judged(command, before, results(tmp_path / "b", off))

@@ -211,6 +211,8 @@ def test_the_mark_is_in_the_folder_that_was_meant(tmp_path, monkeypatch):
     monkeypatch.chdir("/")
     (tmp_path / "my results").mkdir()
     assert leave("my results", monkeypatch).parent == tmp_path / "my results/marks"
+    # One that is not there yet is made, where its place is told as a whole.
+    assert leave(tmp_path / "new/results", monkeypatch).parent == tmp_path / "new/results/marks"
     # What the session refuses itself, in a sentence of its own.
     (tmp_path / "file").write_text("")
     assert leave("not there", monkeypatch) is None

@@ -359,3 +359,14 @@ def test_a_report_of_the_installed_reframe(tmp_path, options, passed, failed, re
         assert entry.problem is None
         assert entry.path.is_relative_to(results / ("output" if entry.case.passed else "stage"))
     assert folder.unreported_paths() == []
+
+
+def test_of_a_check_that_passed_the_document_in_the_output_counts(results_folder):
+    """Its stage keeps that of a run before where ReFrame was told to keep the stages."""
+    SessionBuilder(results_folder).passed("stream_local", node=None).write()
+    older = factories.document(series=[])
+    factories.write(
+        factories.case_folder(results_folder, "stream_local", "stage") / "result.json", older
+    )
+    [entry] = documents_of(ResultsFolder(results_folder).latest())
+    assert len(entry.document["series"]) == 1

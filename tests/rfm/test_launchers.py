@@ -87,6 +87,7 @@ def test_the_options_of_a_check_come_last(tmp_path):
     [
         ({"ranks": 3}, "smpirun starts 3 ranks, but has hosts for 2."),
         ({"hosts": []}, "smpirun starts 2 ranks, but has hosts for 0."),
+        ({"ranks": 1}, "smpirun starts 1 ranks, but has hosts for 2."),
     ],
 )
 def test_smpirun_is_not_started_without_a_place_for_each_rank(tmp_path, changes, sentence):

@@ -50,6 +50,15 @@ def test_the_versions_of_hip_and_of_rocm_are_two_values(command, results_folder)
     assert (row["runtime_version"], row["rocm_version"]) == ("7.16.26401", "10.1.0")
 
 
+def test_the_version_of_a_tool_is_none_of_ours(tmp_path):
+    program = factories.document()["program"]
+    ours = factories.document(program=program | {"version": "1.2", "commit": "0123abc"})
+    osu = program | {"name": "osu", "version": "7.4", "commit": "unknown"}
+    tool = factories.document(program=osu, options={"tool": "osu"})
+    session = SessionBuilder(tmp_path).passed(document=ours).passed("osu", document=tool)
+    assert session.verdict().versions.fabricheck == ["1.2"]
+
+
 @pytest.mark.parametrize(
     "change",
     [

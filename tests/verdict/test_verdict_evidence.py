@@ -365,6 +365,20 @@ def test_one_device_unlike_the_others_is_no_other_machine(tmp_path):
     assert of_h200(tmp_path, document, missed()).status == "PERF-FAIL"
 
 
+def test_devices_that_do_not_tell_their_memory_are_no_other_machine(tmp_path):
+    document = factories.on_h200(2)
+    document["devices"] = [one | {"memory_bytes": None} for one in document["devices"]]
+    assert of_h200(tmp_path, document, missed()).status == "PERF-FAIL"
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_what_failed_after_its_last_pass_again_and_again_is_not_excused_by_it(tmp_path, times):
+    session = SessionBuilder(tmp_path).passed()
+    for _ in range(times):
+        session.rerun().missed()
+    assert session.verdict().status == "PERF-FAIL"
+
+
 def test_what_all_nodes_lost_drains_none(tmp_path):
     """A virtual machine, or a driver that tells it so; memory errors of all nodes still do."""
     found = of_h200(tmp_path, on_bus([factories.pci_function(0x41)]), nodes=4)
