@@ -177,6 +177,16 @@ def test_the_last_session_that_counts_decides_and_all_are_counted(machine, comma
     assert "Sessions: 4 of 1 node, 3 did not pass, 0 do not count." in text
 
 
+@pytest.mark.parametrize("hours", [0, 3])
+def test_a_session_outside_of_jobs_counts_with_those_of_jobs(machine, command, hours):
+    machine.job({"node1": 700.0})
+    start = factories.SESSION_START + hours * HOUR_S
+    machine.session(machine.results, "node1", 1400.0, start)
+    record = asked(command, machine, None, nodes="node1")
+    (cell, _) = only("node1", record)["cells"]
+    assert (cell["tried"], cell["missed"]) == (2, 1)
+
+
 def test_a_clock_that_is_set_back_does_not_make_an_earlier_session_the_last(machine, command):
     machine.job({"node1": 1400.0})
     machine.job({"node1": 700.0}, start=factories.SESSION_START + 60)
@@ -261,6 +271,6 @@ def test_hours_of_soak_are_those_of_its_record(machine, command):
     record = asked(command, machine, 13, nodes="node1", soak_hours=3.0)
     assert outcomes(record, "soak") == {"node1": "open"}
     assert record["next"] == {"nodes": ["node1"], "set": None, "hours": 3.0}
-    round_["commits"] = ["ffffffff"]
-    factories.write(path, round_)
-    assert outcomes(asked(command, machine, 13, **agreed), "soak") == {"node1": "open"}
+    for other in ({"commits": ["ffffffff"]}, {"clock": "measured"}):
+        factories.write(path, round_ | other)
+        assert outcomes(asked(command, machine, 13, **agreed), "soak") == {"node1": "open"}

@@ -11,11 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import factories
 from drift.rounds import PLAN, leave, load_rounds, loop_of, round_of, soak_of, soak_there
 from fabricheck.cli import every_node
 from fabricheck.core.errors import NotFoundError, UsageError
-from fabricheck.results import soaks
+from fabricheck.results import reading, soaks
 from fabricheck.run import soak as running
+from session_builder import PARTITION, SessionBuilder
 
 
 def test_a_soak_goes_on_where_it_was(results_folder):
@@ -268,3 +270,14 @@ def test_every_node_runs_a_soak_and_refuses_a_network_with_it(monkeypatch):
     assert words[1:] == ("soak", "--hours=24", "--", "--system=lumi:gpu")
     with pytest.raises(UsageError, match="no network"):
         every_node.soak_command(24, [], True)
+
+
+def test_a_quiet_session_leaves_the_metrics_that_have_a_direction_and_a_noise(results_folder):
+    values = {f"{PARTITION}:wrong": factories.judged(0.0, unit="count")}
+    session = SessionBuilder(results_folder).copies({"node1": 10.0})
+    folder = session.passed("other", perfvalues=values).write()
+    results = reading.read([str(folder)])
+    left = soaks.measured(results, soak_of([]), "quiet", "soak-0001")
+    assert left.values.keys() == left.members.keys() == {"stream_local.copy_worst"}
+    assert left.values["stream_local.copy_worst"].middle == 10.0
+    assert left.members["stream_local.copy_worst"].better == "higher"

@@ -134,7 +134,7 @@ def test_the_limit_is_the_larger_of_both():
 )
 def test_page_locked_memory_is_held_to_its_link_coherent_or_not(memory, role, expected):
     ends = {"movement": None, "memories": [memory, "device"], "role": role}
-    assert series.transfer_kind(unit="GB/s", engine="copy-engine", **ends) == expected
+    assert series.transfer_kind(unit="GB/s", engine="copy-engine", direct=True, **ends) == expected
 
 
 def test_a_collective_has_its_passes_and_its_bytes_over_the_slowest_link():

@@ -116,7 +116,9 @@ def test_net_needs_idle_power_before_and_after():
     assert per_bit.net is None
 
 
-@pytest.mark.parametrize(("quiet", "same"), [(1975.0, True), (345.0, False), (None, None), (0.0, None)])
+@pytest.mark.parametrize(
+    ("quiet", "same"), [(1975.0, True), (345.0, False), (None, None), (0.0, None)]
+)
 def test_whether_idle_power_is_of_the_same_clock(quiet, same):
     series = held(after=[under_load(quiet)])
     assert energy.of_series(series).same_clock is same

@@ -392,6 +392,13 @@ def test_what_another_node_skipped_is_not_missing(tmp_path):
     assert (found["node2"].status, found["node2"].checks.missing) == ("PASS", [])
 
 
+def test_a_check_of_the_network_that_ran_on_one_node_is_missing_on_no_other(tmp_path):
+    tags = ["E17", "network"]
+    session = SessionBuilder(tmp_path).passed("a").passed("a", "node2")
+    found = session.passed("network_bandwidth", tags=tags).verdicts()
+    assert (found["node2"].status, found["node2"].checks.missing) == ("PASS", [])
+
+
 def test_nothing_passed(tmp_path):
     found = SessionBuilder(tmp_path).check(document=None, result="skip").verdict()
     assert rules(found) == {"nothing-passed"}

@@ -214,7 +214,7 @@ class ResultsFolder:
         nothing but their mark.
         """
         documents = grouped(
-            (_session_of(path, self.path) or None, path) for path in self.unreported_paths()
+            (_session_of(path, self.path), path) for path in self.unreported_paths()
         )
         outside = documents.pop(None, [])
         reported = {path.name for session in self.sessions for path in session.outputs}
@@ -393,13 +393,12 @@ def _start(name: str) -> float:
 def _session_of(path: Path, results: Path) -> str | None:
     """Return the folder in ``output`` or ``stage`` of the session that a document is of.
 
-    It is empty where sessions have no folders of their own; None where its folders name no case.
+    None where it is in no such folder.
     """
     kind, *inside = path.relative_to(results).parts
-    levels = len(inside) - len(_OF_A_CASE)
-    if kind not in _KINDS or levels not in (1, 2):
+    if kind not in _KINDS or len(inside) - len(_OF_A_CASE) != 2:
         return None
-    return inside[0] if levels == 2 else ""
+    return inside[0]
 
 
 def _case(folder: Path, measured_on: str | None = None) -> Case:

@@ -72,7 +72,7 @@ def transfer_kind(
     movement: str | None,
     memories: Iterable[str | None],
     role: str | None,
-    direct: bool = True,
+    direct: bool,
     between_nodes: bool = False,
     both: bool = False,
     several: bool = False,

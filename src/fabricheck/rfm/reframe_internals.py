@@ -319,16 +319,14 @@ def around_hosts(
     def brought(original: Any, scheduler: Any, job: Any) -> None:
         _attribute(job, "steps", purpose)["pull"] = future("true")
 
-    def poll(original: Any, scheduler: Any, job: Any) -> bool:
+    def poll(original: Any, scheduler: Any, job: Any) -> None:
         # ReFrame writes what the command printed over what the job did.
         files = [Path(job.localdir, name) for name in (job.stdout, job.stderr)]
         texts = {file: file.read_bytes() for file in files if file.is_file()}
-        if not original(scheduler, job):
-            return False
-        for file, text in texts.items():
-            file.write_bytes(text)
-        ended(job)
-        return True
+        if original(scheduler, job):
+            for file, text in texts.items():
+                file.write_bytes(text)
+            ended(job)
 
     _wrap(module, f"{of}.submit", purpose, submit)
     _wrap(module, f"{of}._do_submit", purpose, run)

@@ -111,12 +111,12 @@ class Attempt(StrictModel):
     status: NodeStatus
     provisional: bool
     failed_before: int
-    commits: list[str] = []
-    checkout: str | None = None
-    programs: dict[str, str] = {}
-    accepts: list[str] = []
-    clock_back_s: float = 0.0
-    doubts: list[Doubt] = []
+    commits: list[str]
+    checkout: str | None
+    programs: dict[str, str]
+    accepts: list[str]
+    clock_back_s: float
+    doubts: list[Doubt]
 
     @property
     def counts(self) -> bool:
