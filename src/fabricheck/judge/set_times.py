@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING
 
 from fabricheck.core.grouping import grouped
 from fabricheck.results.document import read_head
-from fabricheck.results.session import PASSED, SKIPPED, Case, Session
+from fabricheck.results.session import PASSED, Case, Session
 from fabricheck.site import sets
 
 if TYPE_CHECKING:
     from fabricheck.references.listing import CheckMetrics, ListedCheck
 
-#: Results of a case that finished.
-_ENDED = PASSED | SKIPPED | {"fail", "xpass"}
+#: Results of a case that ran and finished.
+_ENDED = PASSED | {"fail", "xpass"}
 
 
 @dataclass(frozen=True)
