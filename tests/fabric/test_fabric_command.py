@@ -77,6 +77,15 @@ def test_a_damaged_document_is_said_and_ends_with_4(command, tmp_path):
     assert "damaged.json: is not JSON, or cut off" in done.stderr
 
 
+@pytest.mark.parametrize("column", ["back", "together_out", "latency"])
+def test_a_round_without_a_number_of_one_of_its_pairs_is_refused(command, tmp_path, column):
+    measured = System(4, random.Random(1)).measured(Faults())
+    measured["rounds"]["rounds"][1][column].pop()
+    path = factories.write(tmp_path / "result.json", measured)
+    done = command("network", "fabric", path, code=4)
+    assert f"{path}: $.rounds.rounds[1].{column}: is of 1 pair, " in done.stderr
+
+
 def test_a_damaged_document_beside_a_good_one_is_said_too(command, tmp_path):
     good = json.dumps(System(8, random.Random(1)).measured(Faults()))
     for name, text in (("a", good), ("b", good[:-9])):

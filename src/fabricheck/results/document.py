@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Container, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast, get_args
 
 import jsonschema_rs
 from pydantic import AliasPath, BaseModel, ConfigDict, Field, ValidationError
@@ -23,7 +23,7 @@ from fabricheck.core import models, statistics
 from fabricheck.core.errors import FabricheckError, InvalidFile, NotFoundError
 from fabricheck.core.forms import NOUNS
 from fabricheck.core.show import cut, enumerated, numbered
-from fabricheck.core.text import moment, read_text
+from fabricheck.core.text import count, moment, read_text
 from fabricheck.core.vocabulary import REACHED_THE_END, Clock
 from fabricheck.results.model import ResultDocument, RoundsMember, Series
 from fabricheck.results.series import is_from_tool, is_too_noisy
@@ -181,6 +181,10 @@ def _reason(error: jsonschema_rs.ValidationError) -> str:
 #: Largest relative difference between a stated and a recomputed median: decimal rounding only.
 TOLERANCE = 1e-6
 
+#: The columns of a round between nodes, which have a list for each of its pairs.
+_Column = Literal["out", "back", "together_out", "together_back", "both", "latency"]
+_COLUMNS: tuple[_Column, ...] = get_args(_Column)
+
 #: Places, as JSON paths, and reasons.
 Findings = Iterator[tuple[str, str]]
 
@@ -304,13 +308,19 @@ def _references(series: Series, there: Mapping[str, Container[int]]) -> Findings
 
 
 def _rounds(rounds: RoundsMember, ranks: int) -> Findings:
-    """Yield ranks, nodes and NICs of the rounds between nodes that the document does not have."""
+    """Yield what rounds between nodes name that is not in the document, or lack of their pairs."""
     nics = [len(node["nics"]) for node in rounds["nodes"]]
     for number, node in enumerate(rounds["nodes"]):
         for rank in node["ranks"]:
             if rank >= ranks:
                 reason = f"rank {rank} is not among the document's ranks"
                 yield f"$.rounds.nodes[{number}].ranks", reason
+    for number, measured in enumerate(rounds["rounds"]):
+        pairs = len(measured["pairs"])
+        for column in _COLUMNS:
+            if len(measured[column]) != pairs:
+                reason = f"is of {count(len(measured[column]), 'pair')}, but the round has {pairs}"
+                yield f"$.rounds.rounds[{number}].{column}", reason
     named: list[tuple[str, Sequence[int], int | None]] = [
         *((f"rounds[{n}].pairs[{index}]", pair, None)
           for n, measured in enumerate(rounds["rounds"])
