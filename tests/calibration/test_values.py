@@ -1,9 +1,11 @@
 """What a session says of a metric, for its calibration."""
 
+import math
+
 import pytest
 
 import factories
-from fabricheck.judge.calibration.gathering import value_of
+from fabricheck.judge.calibration.gathering import Value, value_of
 from fabricheck.results.rows import Metric
 
 
@@ -19,3 +21,19 @@ def test_several_devices_at_once_on_host_memory_have_a_higher_floor(devices, mem
     )
     document = factories.document(series=[one])
     assert value_of(metric, 100.0, document, None).floor == floor
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "is_measured"),
+    [
+        (0.1, "GB/s", True),
+        (0.0, "GB/s", False),
+        (-0.1, "GB/s", False),
+        (-0.1, "us", False),
+        (math.nan, "GB/s", False),
+        (math.inf, "GB/s", False),
+        (0.0, "count", True),
+    ],
+)
+def test_only_a_count_may_be_no_more_than_zero(value, unit, is_measured):
+    assert (Value(value, unit).impossible is None) == is_measured

@@ -6,7 +6,7 @@ import pytest
 from two_sessions import HEALTHY, document, judged, numbers, pair, results, spread
 
 import factories
-from session_builder import SessionBuilder
+from session_builder import SessionBuilder, write_job
 
 
 def test_what_is_missing_ends_with_11_and_what_is_new_does_not(command, before, tmp_path):
@@ -101,6 +101,14 @@ def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(command
     (tmp_path / "b" / "p2p_kernel" / "result.json").write_text(text)
     code, only = judged(command, tmp_path / "a", tmp_path / "b")
     assert (code, only["outcomes"], len(only["unread"])) == (4, [], 1)
+
+
+def test_a_job_without_any_session_is_not_there(command, before, tmp_path):
+    job = write_job(tmp_path / "b", {"node1": 10.0, "node2": 10.0})
+    for report in job.glob("*/reports/*.json"):
+        report.write_text("{")
+    ended = command("compare", before, job, code=3)
+    assert ended.stderr == f"fabricheck: There is no session of any node in {job}.\n"
 
 
 def test_a_partition_that_b_lacks_is_missing(command, before, tmp_path):

@@ -20,7 +20,8 @@ def devices(**changes):
 def test_what_differs_in_the_state_of_node_and_devices_is_told_first(command, tmp_path):
     before = on_h200(tmp_path / "a", factories.state(devices()))
     firmware = {"inforom": "G520.1", "gsp": "2"}
-    others = devices(power_cap_w=600, vbios="96.00.B0", firmware=firmware)
+    narrow = factories.device_state()["pcie"] | {"width": 8, "width_max": 8}
+    others = devices(power_cap_w=600, vbios="96.00.B0", firmware=firmware, pcie=narrow)
     links = factories.links(down=[16, 17])
     slow = {"throttle": ["power"], "clock_mhz": 1310, "processes": [factories.process()]}
     state = factories.state(others, [others[0] | {"links": links}, others[1] | slow])
@@ -33,6 +34,7 @@ def test_what_differs_in_the_state_of_node_and_devices_is_told_first(command, tm
         "power cap in W of devices 0 and 1": (["700"], ["600"]),
         "firmware inforom of devices 0 and 1": (["G520.0282.02.02"], ["G520.1"]),
         "firmware gsp of devices 0 and 1": ([], ["2"]),
+        "PCIe lanes of devices 0 and 1": (["16"], ["8"]),
         "links that are up of device 0": (["18 of 18"], ["16 of 18"]),
     }
     throttled = "Device 1 (0000:42:00.0) was throttled by power after the measurement"

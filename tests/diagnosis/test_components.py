@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from fabricheck.judge.diagnosis.components import candidates, passes
+import factories
+from fabricheck.judge.diagnosis.components import candidates, passes, touching
+from fabricheck.judge.diagnosis.transfers import Routes, transfers
 from fabricheck.node import load
 from fabricheck.node.platform import routes
 
@@ -32,3 +34,18 @@ def test_a_direction_of_a_device_has_what_goes_that_way_alone(name, one_way, oth
     for way, passed in (("from", one_way), ("to", other_way)):
         component = every[name.format(way)]
         assert [one for one in resources if passes(component, one)] == [passed]
+
+
+def test_a_link_that_the_tools_of_the_node_see_is_supposed_to_be_gone_at_a_cost():
+    node = load("mi250x")
+    copy = factories.series(
+        experiment="E8", operation="read", direction="one-way", device_set=[0, 6],
+        source=factories.place("peer", 6),
+    )  # fmt: skip
+    alike = factories.document(series=[]) | {"differences": []}
+    for documents, cost in (({}, 0.0), ({"node_topology": alike}, 20.0)):
+        documents["p2p_kernel"] = factories.document(series=[copy])
+        passing = transfers(documents, Routes(node))
+        every = touching(node, documents, passing, range(len(passing)))
+        costs = {one.component.label: one.cost for one in every if one.places is not None}
+        assert costs["link 0-6 gone"] == cost

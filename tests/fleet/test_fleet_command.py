@@ -143,6 +143,8 @@ def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys,
     assert [one["node"] for one in part["worse"]] == [SLOW] and part["better"] == []
     (driver,) = found["facts"]
     assert len(driver["moved"]) == 289
+    (check,) = found["checks"]
+    assert (check["check"], check["worse"], check["better"]) == ("p2p_kernel", ["n002"], [])
 
 
 def test_nothing_changed_ends_with_0_and_what_disappeared_with_11(tables, capsys, healthy):

@@ -146,6 +146,15 @@ def test_two_groups_of_nodes_are_told_and_an_odd_node_of_either_is_found(slow, m
     assert len(names(judged)) == 2
 
 
+@pytest.mark.parametrize(("nodes", "are_groups"), [(11, False), (12, True)])
+def test_groups_are_looked_for_in_twelve_nodes_and_more(nodes, are_groups):
+    columns = healthy(nodes)
+    for own in columns:
+        own[:5] = [0.9 * value for value in own[:5]]
+    judged = outliers.judge(partition(columns))
+    assert {one.groups is not None for one in judged.distributions} == {are_groups}
+
+
 def test_of_times_the_longer_ones_are_behind():
     columns = healthy(300, spread=0.01)
     for own in columns:

@@ -6,10 +6,13 @@ import json
 import shutil
 import subprocess
 import sys
+from datetime import datetime, timedelta
 
 import pytest
 
+import inventories
 from driver_trees import DIES, Tree
+from fabricheck.tools.look import Look
 from nic_trees import FRONTIER
 
 PROGRAMS = "build/host/bin"
@@ -197,6 +200,14 @@ def test_without_a_gpu_before_none_is_lost(command, tmp_path):
     command("node", "health", "mi250x", *where, code=12)
     ended = command("node", "health", *where, code=3)
     assert "No driver lists a GPU of this node" in ended.stderr
+
+
+@pytest.mark.parametrize(("later_s", "passed_s"), [(0.25, 0.25), (90.0, 90.0), (-90.0, 0.0)])
+def test_the_time_since_a_look_before_is_what_passed_and_never_less_than_none(later_s, passed_s):
+    before = {"at": "2026-11-25T12:00:00.000+00:00"}
+    now = datetime.fromisoformat(before["at"]) + timedelta(seconds=later_s)
+    description = inventories.kept("mi250x") | {"at": now.isoformat()}
+    assert Look(description, None, None, before).document["duration_s"] == passed_s
 
 
 #: What a look does without: each takes as long to import as the drivers take to answer.

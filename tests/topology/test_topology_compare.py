@@ -49,6 +49,13 @@ def test_a_node_agrees_with_its_own_model(node, seen):
     assert compare(node, seen).differences == ()
 
 
+def test_tools_that_name_a_device_to_itself_otherwise_agree():
+    by_one, by_other = texts.showtopo(MAP_A), texts.amd_smi(MAP_A, texts.PCI)
+    types = [report(text).link_types[0][0] for text in (by_one, by_other)]
+    assert types == ["0", "SELF"]
+    assert compare(MAP_A, report(by_one, by_other)).differences == ()
+
+
 def test_map_a_differs_from_map_b_in_these_pairs():
     outcome = compare(MAP_B, report(texts.shownodesbw(MAP_A)))
     assert len(sentences(outcome)) == 10

@@ -492,6 +492,15 @@ def test_a_failed_run_leaves_a_document(command, tmp_path):
     command("node", "record", "nothing", *asked, code=3)
 
 
+def test_a_run_that_fails_on_a_simulated_node_says_nothing_of_this_machine(command, tmp_path):
+    output = tmp_path / "result.json"
+    asked = ("--runtime", "sim", "--programs", str(tmp_path), "--output", str(output))
+    command("node", "record", "mi250x", *asked, code=10)
+    host = document.load(output)["host"]
+    assert (host["cores_allowed"], host["numa_domains"]) == ([], [])
+    assert (host["last_level_cache_bytes"], host["numa_balancing"]) == (0, None)
+
+
 def test_drivers_that_hang_end_at_the_time_limit(command, tmp_path, monkeypatch):
     monkeypatch.setattr("fabricheck.tools.topology.asking._GRACE_S", 0)
     (tmp_path / "inventory").write_text("#!/bin/sh\nexec /bin/sleep 30\n")

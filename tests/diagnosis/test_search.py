@@ -1,0 +1,67 @@
+"""Which sets of components the search takes, of evidence and candidates that are chosen."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+from fabricheck.judge.diagnosis.model import Component
+from fabricheck.judge.diagnosis.search import (
+    FURTHER_GAIN,
+    LEAST_GAIN,
+    Candidate,
+    Evidence,
+    Hypothesis,
+    Loss,
+    Search,
+    Touch,
+)
+
+#: The level of all transfers, and the deviation of a healthy one.
+LEVEL, DEVIATION = math.log(100.0), 0.01
+
+
+def search(slow, candidates, healthy=4):
+    """Return the search over slow transfers, each by the part of its rate, and healthy ones."""
+    logs = [LEVEL + math.log(part) for part in (*slow, *[1.0] * healthy)]
+    evidence = [Evidence(log, DEVIATION**2, "all") for log in logs]
+    levels = {"all": Evidence(LEVEL, DEVIATION**2, "all")}
+    return Search(evidence, levels, candidates)
+
+
+def candidate(device, *numbers, cost=0.0):
+    """Return a device that touches some transfers."""
+    touched = [Touch(number, 0.0) for number in numbers]
+    return Candidate(Component(kind="device", ids=(device,)), (device,), touched, cost)
+
+
+def slowed(number):
+    """Return what tells which of so many transfers a set slows."""
+
+    def explains(hypothesis: Hypothesis) -> frozenset[int]:
+        return frozenset(each for each in range(number) if hypothesis.shifts.get(each, 0.0) < -0.02)
+
+    return explains
+
+
+def ids(hypothesis):
+    return {loss.what.component.ids for loss in hypothesis.losses}
+
+
+def test_a_component_that_two_others_make_unnecessary_is_none_of_the_set():
+    # Five that each have four of the six are likelier than either of the two that have all.
+    both = [candidate(device, 1, 2, 3, 4, cost=device / 10) for device in range(5)]
+    halves = [candidate(10, 0, 1, 2), candidate(11, 3, 4, 5)]
+    best, _ = search([0.5] * 6, [*both, *halves]).best(slowed(6))
+    assert ids(best) == {(10,), (11,)}
+
+
+@pytest.mark.parametrize(("part", "is_named"), [(0.965, False), (0.96, True)])
+def test_the_first_component_needs_a_smaller_gain_than_a_further_one(part, is_named):
+    only = search([part], [candidate(0, 0)])
+    best, _ = only.best(slowed(1))
+    assert ids(best) == ({(0,)} if is_named else set())
+    gain = -only.with_losses([Loss(candidate(0, 0), math.log(part))]).cost
+    assert gain < FURTHER_GAIN
+    assert (gain > LEAST_GAIN) == is_named
