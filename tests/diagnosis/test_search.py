@@ -6,17 +6,10 @@ import math
 
 import pytest
 
+from fabricheck.judge.diagnosis.hypotheses import Candidate, Evidence, Hypothesis, Loss, Touch
+from fabricheck.judge.diagnosis.likelihood import Likelihood
 from fabricheck.judge.diagnosis.model import Component
-from fabricheck.judge.diagnosis.search import (
-    FURTHER_GAIN,
-    LEAST_GAIN,
-    Candidate,
-    Evidence,
-    Hypothesis,
-    Loss,
-    Search,
-    Touch,
-)
+from fabricheck.judge.diagnosis.search import FURTHER_GAIN, LEAST_GAIN, Search
 
 #: The level of all transfers, and the deviation of a healthy one.
 LEVEL, DEVIATION = math.log(100.0), 0.01
@@ -27,7 +20,7 @@ def search(slow, candidates, healthy=4):
     logs = [LEVEL + math.log(part) for part in (*slow, *[1.0] * healthy)]
     evidence = [Evidence(log, DEVIATION**2, "all") for log in logs]
     levels = {"all": Evidence(LEVEL, DEVIATION**2, "all")}
-    return Search(evidence, levels, candidates)
+    return Search(Likelihood(evidence, levels), candidates)
 
 
 def candidate(device, *numbers, cost=0.0):
