@@ -250,7 +250,8 @@ def test_a_limit_of_ones_own_a_part_of_the_peak_and_the_calibrated_one(machine, 
 
 
 def test_hours_of_soak_are_those_of_its_record(machine, command):
-    machine.job({"node1": 1400.0})
+    device = factories.device(0, unique_id="node1-gpu0", pci_address="0000:c1:00.0")
+    machine.job({"node1": 1400.0}, document={"devices": [device, factories.device(1)]})
     round_ = {
         "form": "fabricheck-round-1",
         "soak": "soak",
@@ -271,6 +272,11 @@ def test_hours_of_soak_are_those_of_its_record(machine, command):
     record = asked(command, machine, 13, nodes="node1", soak_hours=3.0)
     assert outcomes(record, "soak") == {"node1": "open"}
     assert record["next"] == {"nodes": ["node1"], "set": None, "hours": 3.0}
-    for other in ({"commits": ["ffffffff"]}, {"clock": "measured"}):
+    exchanged = {"pci_address": device["pci_address"], "unique_id": "another"}
+    for other in (
+        {"commits": ["ffffffff"]},
+        {"clock": "measured"},
+        {"devices": {"0": exchanged}},
+    ):
         factories.write(path, round_ | other)
         assert outcomes(asked(command, machine, 13, **agreed), "soak") == {"node1": "open"}

@@ -78,6 +78,7 @@ def test_of_many_nodes_and_noisy_metrics_none_stands_out():
     judged = outliers.judge(partition(healthy(1000, metrics=30, spread=0.03)))
     assert names(judged) == []
     assert all(0.1 < one.limit < 0.4 for one in judged.distributions)
+    assert [one.spread for one in judged.distributions] == pytest.approx([0.03] * 30, rel=0.15)
 
 
 def test_of_two_nodes_none_stands_out():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from itertools import permutations
+from types import SimpleNamespace
 
 import pytest
 
@@ -11,6 +12,7 @@ import site_checks
 from fabricheck.core.checkout import ROOT
 from fabricheck.node import load
 from fabricheck.rfm.pairs import peers_of_the_first
+from fabricheck.rfm.ranks import MpiPairsCheck
 
 
 @pytest.mark.parametrize(
@@ -56,3 +58,11 @@ def test_osu_measures_each_pair_once_and_compares_its_data_once(monkeypatch):
         ]
         assert found == expected
         assert [" -c " in one.command for one in launches[check]] == [one[-1] for one in expected]
+
+
+@pytest.mark.parametrize(("buffers", "by_class"), [("host", False), ("device", True)])
+def test_messages_of_the_host_s_memory_have_no_link_of_devices(buffers, by_class):
+    check = SimpleNamespace(node=load("mi250x"), buffers=buffers, rank_devices=range(8))
+    groups = MpiPairsCheck.groups(check)
+    assert ("links4" in groups) == by_class
+    assert (set(groups) == {""}) != by_class

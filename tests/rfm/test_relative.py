@@ -138,6 +138,16 @@ def test_a_metric_that_leaves_out_what_tells_its_kind_has_no_limit_of_peers(wher
         relative.alike([metric], {over: range(8)}, load("mi250x"))
 
 
+@pytest.mark.parametrize(("ways", "joint"), [(1, []), (2, ["pageable_alike"])])
+def test_all_ways_together_are_compared_where_there_are_several(ways, joint):
+    metrics = [
+        Metric(f"{way}_worst", COPIES | {"operation": way}, ("device",), independent=True)
+        for way in ("h2d", "d2h")[:ways]
+    ]
+    compared = relative.alike(metrics, {"device": range(8)}, load("mi250x"))
+    assert [one.name for one in compared if one.name == "pageable_alike"] == joint
+
+
 @pytest.mark.parametrize(
     ("unit", "alone", "beside", "percent"), [("GB/s", 50.0, 40.0, 80), ("us", 100.0, 125.0, 80)]
 )
