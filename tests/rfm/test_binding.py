@@ -53,32 +53,30 @@ def test_ranks_that_sit_right(document):
 
 
 @pytest.mark.parametrize(
-    ("rank", "changed", "said"),
+    ("rank", "changed"),
     [
-        (3, {"cores": []}, "Rank 3 may use no core."),
-        (3, {"cores": [24]}, "Rank 3 may use cores 24; core 25 was requested."),
+        (3, {"cores": []}),
+        (3, {"cores": [24]}),
         (
             3,
             {"cores": [25, 26]},
-            "Rank 3 may use cores 25-26; core 25 was requested.",
         ),
         (
             3,
             {"numa_domain": 0},
-            "Rank 3 has its cores in NUMA domain 0, but core 25 is in domain 1.",
         ),
         (
             3,
             {"memory_domain": None},
-            "Rank 3 has its memory in NUMA domain None, but core 25 is in domain 1.",
         ),
-        (3, {"device": None}, "Rank 3 has no device."),
-        (3, {"host": "nid2"}, "The ranks are on several nodes: nid1, nid2."),
+        (3, {"device": None}),
+        (3, {"host": "nid2"}),
     ],
 )
-def test_a_rank_that_sits_elsewhere(document, rank, changed, said):
+def test_a_rank_that_sits_elsewhere(document, rank, changed, wording):
     document["ranks"][rank].update(changed)
-    assert list(misplaced(document, *WANTED)) == [said]
+    (fault,) = misplaced(document, *WANTED)
+    wording(fault)
 
 
 def test_a_rank_on_the_device_of_another(document, wording):

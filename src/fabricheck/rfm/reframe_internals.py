@@ -53,9 +53,12 @@ def _refuse(lacking: str, purpose: str) -> NoReturn:
 def _needed(module: str, names: str, purpose: str) -> Any:
     """Return what a module of ReFrame has under a dotted name, or refuse this ReFrame."""
     try:
-        return functools.reduce(getattr, names.split("."), importlib.import_module(module))
+        needed: Any = importlib.import_module(module)
+        for name in names.split("."):
+            needed = getattr(needed, name)
     except (ImportError, AttributeError):
         _refuse(f"{module}.{names}", purpose)
+    return needed
 
 
 def _attribute(owner: Any, name: str, purpose: str) -> Any:
@@ -73,7 +76,10 @@ def _set(owner: Any, purpose: str, **values: Any) -> None:
 
 
 def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> None:
-    """Wrap a function of ReFrame, once; the wrapper gets it as its first argument."""
+    """Wrap a function of ReFrame, once; the wrapper gets it as its first argument.
+
+    :param names: a function of the module, or a class of it and its method.
+    """
     original = _needed(module, names, purpose)
     if hasattr(original, _MARK):
         return
@@ -84,7 +90,10 @@ def _wrap(module: str, names: str, purpose: str, around: Callable[..., Any]) -> 
 
     setattr(wrapped, _MARK, True)
     *owners, name = names.split(".")
-    setattr(functools.reduce(getattr, owners, importlib.import_module(module)), name, wrapped)
+    owner: Any = importlib.import_module(module)
+    for part in owners:
+        owner = getattr(owner, part)
+    setattr(owner, name, wrapped)
 
 
 # What a user reads: without these a setting that ReFrame does not understand is ignored, and Ctrl-C
@@ -116,9 +125,12 @@ def skip_ignored_warnings() -> None:
     ignored = _needed("reframe.core.warnings", "ReframeDeprecationWarning", purpose)
 
     def unless_ignored(original: Any, *args: object, **kwargs: object) -> None:
-        # ReFrame's suppress_deprecations puts this before all other filters.
-        if not (warnings.filters and warnings.filters[0][0:3:2] == ("ignore", ignored)):
-            original(*args, **kwargs)
+        if warnings.filters:
+            # ReFrame's suppress_deprecations puts its filter before all others.
+            action, _, category, *_ = warnings.filters[0]
+            if action == "ignore" and category is ignored:
+                return
+        original(*args, **kwargs)
 
     for module in ("reframe.core.fields", "reframe.core.variables"):
         _wrap(module, "user_deprecation_warning", purpose, unless_ignored)
@@ -135,13 +147,13 @@ def watch_session(fits: Callable[[Any], bool]) -> None:
     purpose = "know what a session was asked for"
 
     def options(update: Any, options: Any, *settings: Any) -> Any:
-        session.__dict__.update(options=options, checks=None, testcases=None, node_map=None)
+        session.options = options
+        session.checks = session.testcases = session.node_map = None
         return update(options, *settings)
 
     def testcases(generate: Any, checks: Any, **more: Any) -> Any:
-        session.__dict__.update(
-            checks=checks, testcases=list(filter(fits, generate(checks, **more)))
-        )
+        session.checks = checks
+        session.testcases = [case for case in generate(checks, **more) if fits(case)]
         return session.testcases
 
     _wrap("reframe.frontend.argparse", "_Namespace.update_config", purpose, options)
@@ -307,7 +319,7 @@ def around_hosts(
     :param ended: called with each job that has ended.
     """
     purpose = "keep what a check wrote on a host that is reached by ssh"
-    module, of = "reframe.core.schedulers.ssh", "SSHJobScheduler"
+    module, scheduler_class = "reframe.core.schedulers.ssh", "SSHJobScheduler"
     future = _needed("reframe.utility.osext", "run_command_async2", purpose)
 
     def run(original: Any, scheduler: Any, job: Any) -> None:
@@ -328,10 +340,10 @@ def around_hosts(
                 file.write_bytes(text)
             ended(job)
 
-    _wrap(module, f"{of}.submit", purpose, submit)
-    _wrap(module, f"{of}._do_submit", purpose, run)
-    _wrap(module, f"{of}._pull_artefacts", purpose, brought)
-    _wrap(module, f"{of}._poll_job", purpose, poll)
+    _wrap(module, f"{scheduler_class}.submit", purpose, submit)
+    _wrap(module, f"{scheduler_class}._do_submit", purpose, run)
+    _wrap(module, f"{scheduler_class}._pull_artefacts", purpose, brought)
+    _wrap(module, f"{scheduler_class}._poll_job", purpose, poll)
 
 
 def options_of_host(job: Any) -> Sequence[str]:
@@ -343,10 +355,8 @@ def options_of_host(job: Any) -> Sequence[str]:
 def host_of(job: Any) -> tuple[str, str, str]:
     """Return the host of a job of ssh, its folder there and its folder here."""
     purpose = "run a job on its host"
-    host, there, here = (
-        _attribute(job, name, purpose) for name in ("host", "remotedir", "localdir")
-    )
-    return host, there, here
+    host = _attribute(job, "host", purpose)
+    return host, _attribute(job, "remotedir", purpose), _attribute(job, "localdir", purpose)
 
 
 def set_state(job: Any, state: str, exit_code: int | None) -> None:
