@@ -531,17 +531,9 @@ def test_a_summary_of_what_cannot_be_read_ends_as_other_commands_do(command, one
         command(*line, code=4)
 
 
-@pytest.mark.parametrize(
-    ("words", "meant"),
-    [
-        (["verdit"], "Did you mean verdict? See fabricheck --help."),
-        (["show"], "Did you mean results show, node show or limits show? See fabricheck --help."),
-        (["results", "shw"], "Did you mean show? See fabricheck results --help."),
-        (["zzz"], "There is no command 'zzz'. See fabricheck --help."),
-    ],
-)
-def test_a_misspelt_command_is_answered_with_its_like(command, words, meant):
-    assert meant in command(*words, code=2).stderr
+@pytest.mark.parametrize("words", [["verdit"], ["show"], ["results", "shw"], ["zzz"]], ids=" ".join)
+def test_a_misspelt_command_is_answered_with_its_like(command, words, wording):
+    wording(command(*words, code=2).stderr)
 
 
 def test_names_of_sessions_are_completed(results_folder):

@@ -48,96 +48,78 @@ OF_A_CHECK = {
     "wrong-data": (
         failed("sanity", job_exitcode=5),
         ended("wrong-data", 5, series=[WRONG]),
-        "by device 0 of node node1 left 1 wrong word, first at offset 4096 of device 0",
     ),
     "wrong-data-twice": (
         failed("sanity", job_exitcode=5),
         ended("wrong-data", 5, series=[WRONG, WRONG | {"operation": "scale"}]),
-        "by device 0 of node node1 left 1 wrong word, first at offset 4096 of device 0",
     ),
     "lost": (
         missed("differences", unit="count", tags=["E13", "smoke"]),
         factories.document(
             series=[], program=TOPOLOGY, differences=["link 0-6 is gone"], lost=["link 0-6 is gone"]
         ),
-        "node_topology: link 0-6 is gone",
     ),
     "pcie-lanes": (
         {},
         factories.on_h200(state=factories.state([NARROW], [NARROW])),
-        "The PCIe link of device 0 (0000:41:00.0) has 8 of 16 lanes.",
     ),
     "device-error": (
         failed("sanity", job_exitcode=9),
         ended("device-error", 9, "device 3: uncorrectable ECC error", series=[]),
-        "stream_local: stream on node node1 ended with device-error: device 3: uncorrectable",
     ),
     "software": (
         failed("sanity", job_exitcode=4),
         ended("software", 4, "MPI_Init failed: no provider", series=[]),
-        "stream_local: stream on node node1 ended with software: MPI_Init failed: no provider",
     ),
     "refused": (
         failed("sanity", job_exitcode=11),
         ended("refused", 11, "hipMemcpy on device 0 failed", series=[]),
-        "stream_local: stream on node node1 ended with refused: hipMemcpy on device 0 failed",
     ),
     "memory-errors": (
         {},
         factories.on_h200(state=factories.state([factories.device_state()], [BROKEN])),
-        "Device 0 (0000:41:00.0) had 2 new uncorrected memory errors meanwhile.",
     ),
     "link-errors": (
         {},
         factories.on_h200(state=factories.state([LINKED], [RECOVERY_FAILED])),
-        "Device 0 (0000:41:00.0) had 1 new failed NVLink recovery event on link 3 meanwhile.",
     ),
     "device-in-use": (
         missed(),
         factories.on_h200(state=factories.state([USED])),
-        "Process 4711 (copy_loop of user ada) used device 0 (0000:41:00.0) before and after",
     ),
     "host-busy": (
         missed(),
         factories.on_h200(state=factories.state(others=factories.host_use(15.8))),
-        "Others kept 15.8 of 16 cores busy meanwhile. Metric copy_worst: device 0",
     ),
-    "devices": (FEWER, GOOD, "Node node1 has 7 devices gfx90a"),
+    "devices": (FEWER, GOOD),
     "topology": (
         missed("differences", unit="count", tags=["E13", "smoke"]),
         factories.document(series=[], program=TOPOLOGY, differences=["link 0-6 is not there"]),
-        "node_topology: link 0-6 is not there",
     ),
     "nics": (
         missed("differences", unit="count", tags=["E16", "smoke"]),
         factories.document(series=[], program=NICS, differences=["node1:cxi2 is down."]),
-        "node1:cxi2 is down.",
     ),
     "network": (
         missed("named", unit="count", tags=["E17", "network"]),
         factories.document(series=[]),
-        "named",
     ),
-    "reference": (missed(), GOOD, "copy_worst: device 0 of node node1 measured 7 GB/s"),
+    "reference": (missed(), GOOD),
     "too-noisy": (
         failed("sanity", job_exitcode=7),
         ended("too-noisy", 7, "30 % wide", series=[NOISY]),
-        "ended with too-noisy: 30 % wide",
     ),
     "setting": (
         failed("sanity", job_exitcode=8),
         ended("setting", 8, "NUMA balancing is on", series=[]),
-        "ended with setting: NUMA balancing is on",
     ),
     "time-limit": (
         failed("sanity", job_exitcode=6),
         ended("time-limit", 6, "120 s were over"),
-        "ended with time-limit: 120 s were over",
     ),
     "ended": (
         failed("sanity", "stream was ended from outside: its node failed.", job_exitcode=0),
         factories.killed_document(),
-        "was killed, or is still running",
     ),
     "log-line": (
         {},
@@ -148,55 +130,49 @@ OF_A_CHECK = {
                 ]
             )
         ),
-        "A log of node node1 has a line, no evidence by itself: a contained memory error",
     ),
     "cancelled": (
         failed("sanity", "its job was cancelled", "EndedBySchedulerError"),
         factories.killed_document(),
-        "its job was cancelled",
     ),
-    "not-started": (failed("setup", "There is no program"), None, "(setup) There is no pro"),
+    "not-started": (failed("setup", "There is no program"), None),
     "usage": (
         failed("sanity", job_exitcode=2),
         ended("usage", 2, "no such option", series=[]),
-        "no such option",
     ),
     "tool": (
         failed("sanity", job_exitcode=10),
         ended("tool", 10, "cut output", program=OSU, options={"tool": "osu"}, series=[]),
-        "osu on node node1 ended with tool: cut output",
     ),
     "not-believed": (
         failed("sanity", "device 0 reported 9000 GB/s, above the derived physical bound"),
         GOOD,
-        "above the derived physical bound",
     ),
     "placement": (
         missed("misplaced", unit="count", tags=["E15"]),
         GOOD,
-        "Metric misplaced: device 0",
     ),
-    "unverified": (missed("unverified", unit="count", tags=["E12"]), GOOD, "Metric unverified"),
+    "unverified": (missed("unverified", unit="count", tags=["E12"]), GOOD),
     "no-value": (
         failed("performance", "No value for the declared metric(s) a.", "PerformanceError"),
         GOOD,
-        "No value for the declared metric(s) a.",
     ),
-    "no-document": ({}, None, "left no result document"),
-    "failed": (failed("sanity", "no library", tags=["build"]), None, "no library"),
+    "no-document": ({}, None),
+    "failed": (failed("sanity", "no library", tags=["build"]), None),
 }
 
 
 @pytest.mark.parametrize("rule", OF_A_CHECK)
-def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule):
-    changes, document, words = OF_A_CHECK[rule]
+def test_each_rule_of_a_check_leads_to_its_word(tmp_path, rule, wording):
+    changes, document = OF_A_CHECK[rule]
     check = {"topology": "node_topology", "lost": "node_topology", "nics": "nic_inventory"}.get(
         rule, "stream_local"
     )
     found = SessionBuilder(tmp_path).check(check, document=document, **changes).verdict()
     assert rules(found) == {rule}
     assert found.status == RULES[rule].status
-    assert words in found.reasons[0].sentence and found.reasons[0].check == check
+    assert found.reasons[0].check == check
+    wording(found.reasons[0].sentence)
     assert found.checks.failed == 1 and found.checks.passed == 0
 
 
@@ -220,7 +196,7 @@ def test_what_is_no_fault_of_a_nic(tmp_path, monkeypatch, status, code, rule):
 
 @pytest.mark.parametrize("rule", OF_A_CHECK)
 def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
-    changes, document, _ = OF_A_CHECK[rule]
+    changes, document = OF_A_CHECK[rule]
     first = SessionBuilder(tmp_path / "a").check(document=document, **changes).write()
     again = (
         SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3)
@@ -236,7 +212,7 @@ def test_a_pass_beside_it_leads_where_the_rule_says(tmp_path, rule):
 
 
 def test_what_was_not_tried_again_is_incomplete(tmp_path):
-    changes, document, _ = OF_A_CHECK["cancelled"]
+    changes, document = OF_A_CHECK["cancelled"]
     first = SessionBuilder(tmp_path / "a").passed(document=GOOD).write()
     again = (
         SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3)
