@@ -86,7 +86,7 @@ def _of_a_node(comparison: Comparison, show_all: bool, several: bool) -> Iterato
             yield from ("", f"Checks missing in {side}: {listed(checks)}")
         lacking = [value for value in values if value.columns["check"] not in checks]
         yield _groups(f"Missing in {side}", lacking, comparison.compared, {}, show_all)
-    why = {"A and B": lambda some: some[0].why}
+    why = {"A and B": lambda alike: alike[0].why}
     yield _groups("Not comparable", comparison.not_comparable, comparison.compared, why, show_all)
     yield _judged(comparison, comparison.undetermined, "Undetermined", show_all)
     if several:
@@ -121,17 +121,17 @@ def _groups(
         (number if show_all else _group(item.row), item) for number, item in enumerate(items)
     )
     rows: list[list[str]] = []
-    for some in groups.values():
-        row = some[0].row
+    for alike in groups.values():
+        row = alike[0].row
         check, description, unit = _group(row)
-        share = "1" if show_all else f"{len(some)}/{totals[check, description, unit]}"
+        share = "1" if show_all else f"{len(alike)}/{totals[check, description, unit]}"
         rows.append(
             [
                 check,
                 f"{description}, {unit}",
                 share,
                 _place(row),
-                *(cell(some) for cell in cells.values()),
+                *(cell(alike) for cell in cells.values()),
             ]
         )
     columns = ("Check", title, "n", "First of them", *cells)
@@ -147,13 +147,15 @@ def _judged(
     comparison: Comparison, values: Sequence[Compared], title: str, show_all: bool
 ) -> Table:
     cells: dict[str, Callable[[Sequence[Compared]], str]] = {
-        "A": lambda some: amounts.number(some[0].a.median),
-        "B": lambda some: amounts.number(some[0].b.median),
+        "A": lambda alike: amounts.number(alike[0].a.median),
+        "B": lambda alike: amounts.number(alike[0].b.median),
     }
     if values is comparison.undetermined:
-        cells["Why"] = lambda some: some[0].decision.why + _noisy(some)
+        cells["Why"] = lambda alike: alike[0].decision.why + _noisy(alike)
     else:
-        cells["B/A, at least 95 %"] = lambda some: _ratio(some[0]) + _noisy(some) + _rerouted(some)
+        cells["B/A, at least 95 %"] = lambda alike: (
+            _ratio(alike[0]) + _noisy(alike) + _rerouted(alike)
+        )
     return _groups(title, values, comparison.compared, cells, show_all)
 
 

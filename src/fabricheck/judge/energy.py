@@ -21,29 +21,29 @@ def above_peers(series: Iterable[Series]) -> dict[Series, float]:
     fewer than `peers.FEWEST` none is named (`core.peers`).
     """
     alike = grouped(
-        ((one.description, one.bytes, one.device_name, one.link_class), one)
-        for one in series
-        if one.pj_per_bit is not None and one.role == "single"
+        ((row.description, row.bytes, row.device_name, row.link_class), row)
+        for row in series
+        if row.pj_per_bit is not None and row.role == "single"
     )
     above: dict[Series, float] = {}
     for members in alike.values():
-        energies = {one: one.pj_per_bit for one in _of_one_clock(members)}
-        unlike = peers.unlike({one: value for one, value in energies.items() if value is not None})
-        above |= {one: part for one, part in unlike.items() if part > 0}
+        energies = {row: row.pj_per_bit for row in _of_one_clock(members)}
+        unlike = peers.unlike({row: value for row, value in energies.items() if value is not None})
+        above |= {row: part for row, part in unlike.items() if part > 0}
     return above
 
 
 def _of_one_clock(series: list[Series]) -> list[Series]:
     """Return those whose devices ran at the median clock under load."""
     clocks = {}
-    for one in series:
-        clock = _clock(one)
+    for row in series:
+        clock = _clock(row)
         if clock is not None:
-            clocks[one] = clock
+            clocks[row] = clock
     if not clocks:
         return []
     middle = median(list(clocks.values()))
-    return [one for one, clock in clocks.items() if abs(clock - middle) <= SAME_CLOCK * middle]
+    return [row for row, clock in clocks.items() if abs(clock - middle) <= SAME_CLOCK * middle]
 
 
 def _clock(series: Series) -> float | None:

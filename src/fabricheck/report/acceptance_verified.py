@@ -69,13 +69,13 @@ def _files(verified: Verified) -> Iterator[str]:
             yield f"{count(len(names), 'file')} {kind}: {listed(names, _MOST)}."
 
 
-def _signature(of: SignatureFound) -> str:
-    key = f" by key {of.fingerprint}" if of.fingerprint else ""
-    if of.state == "good":
-        return f"{of.file}: signed by {of.signer}{key}."
-    if of.state == "unknown-key":
-        return f"{of.file}: signed{key}, which neither the agreement nor --key names."
-    return f"{of.file}: it is no signature of this manifest{key}."
+def _signature(signature: SignatureFound) -> str:
+    key = f" by key {signature.fingerprint}" if signature.fingerprint else ""
+    if signature.state == "good":
+        return f"{signature.file}: signed by {signature.signer}{key}."
+    if signature.state == "unknown-key":
+        return f"{signature.file}: signed{key}, which neither the agreement nor --key names."
+    return f"{signature.file}: it is no signature of this manifest{key}."
 
 
 def _of_today(verified: Verified) -> Iterator[str]:

@@ -88,23 +88,24 @@ _DOUBTS: Mapping[DoubtKind, Callable[[Sequence[str]], str]] = {
 }
 
 
-def doubt(of: Doubt) -> str:
+def doubt(reason: Doubt) -> str:
     """Return why a session does not count, as a clause."""
-    return _DOUBTS[of.kind](of.facts)
+    return _DOUBTS[reason.kind](reason.facts)
 
 
-def change(of: Change) -> str:
+def change(changed: Change) -> str:
     """Return what changed of a node's hardware."""
-    return f"{CHANGED[of.what]} at {of.where}: {of.before or 'none'} -> {of.after or 'none'}"
+    before, after = changed.before or "none", changed.after or "none"
+    return f"{CHANGED[changed.what]} at {changed.where}: {before} -> {after}"
 
 
-def criterion(of: Criterion) -> str:
+def criterion(agreed: Criterion) -> str:
     """Return what a criterion asks for."""
-    if of.set is not None:
-        return f"the set {of.set} passes"
-    if of.hours is not None:
-        return f"{of.hours:g} h of load pass"
-    metric = of.metric
+    if agreed.set is not None:
+        return f"the set {agreed.set} passes"
+    if agreed.hours is not None:
+        return f"{agreed.hours:g} h of load pass"
+    metric = agreed.metric
     assert metric is not None
     what = f"{metric.check} {metric.metric}"
     if metric.percent_of_peak is not None:
@@ -158,10 +159,10 @@ def why(cell: Cell) -> str:
     return ". ".join(part.rstrip(".") for part in parts)
 
 
-def waiver(of: Waiver, ended: bool) -> str:
+def waiver(granted: Waiver, ended: bool) -> str:
     """Return a waiver as a clause, with its reason."""
-    until = f"ended with {of.until:%Y-%m-%d}" if ended else f"until {of.until:%Y-%m-%d}"
-    return f"waiver by {of.by}, {until}: {of.reason}"
+    until = f"ended with {granted.until:%Y-%m-%d}" if ended else f"until {granted.until:%Y-%m-%d}"
+    return f"waiver by {granted.by}, {until}: {granted.reason}"
 
 
 def at_first(record: AcceptanceRecord) -> str:

@@ -208,18 +208,20 @@ def _of_another_kind(document: ResultDocument, node: NodeModel) -> OtherDevices 
     wanted = node.devices[0].memory_bytes
 
     def another(device: Device) -> bool:
-        has = device["memory_bytes"]
-        return (
-            not same_product(node.device_model, products.label(device))
-            or device["arch"].split(":")[0] not in (node.architecture, UNKNOWN)
-            or not (assumed or has is None or abs(has - wanted) <= _MEMORY_DIFFERS * wanted)
-        )
+        memory_bytes = device["memory_bytes"]
+        if not same_product(node.device_model, products.label(device)):
+            return True
+        if device["arch"].split(":")[0] not in (node.architecture, UNKNOWN):
+            return True
+        if assumed or memory_bytes is None:
+            return False
+        return not abs(memory_bytes - wanted) <= _MEMORY_DIFFERS * wanted
 
     if not document["devices"] or not all(map(another, document["devices"])):
         return None
     device = document["devices"][0]
-    has = device["memory_bytes"]
-    memory = "" if has is None else f" with {about(has)}"
+    memory_bytes = device["memory_bytes"]
+    memory = "" if memory_bytes is None else f" with {about(memory_bytes)}"
     return OtherDevices(
         "setting",
         f"Device {device['index']} of node {node_name(document['host'])} is "

@@ -93,7 +93,7 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
             # The regular end of a session with --duration. The front end warns of it; as warnings
             # are errors, the session would fail.
             say(f"Session ended: {end}.")
-    ended = Ended.of(runner)
+    ended = Ended.of_runner(runner)
     metrics_file = os.environ.get(ENV_METRICS)
     if metrics_file:
         _name_silent(Path(metrics_file), ended.ran)

@@ -62,7 +62,7 @@ class Ended:
     skipped: Sequence[Any]
 
     @classmethod
-    def of(cls, runner: Any) -> Ended:
+    def of_runner(cls, runner: Any) -> Ended:
         """Return those of a runner of ReFrame."""
         ran, passed, skipped = [], [], []
         for task in reframe_internals.ended_tasks(runner):

@@ -175,7 +175,7 @@ def _gone(
     """Yield the NICs that the node lacks, by their places."""
     # Where none is there, the driver or the namespace lacks them.
     lost = bool(matching.pairs) and model.facts["nics"].kind in ("published", "measured")
-    has = f"{model.name} has {count(len(model.nics), 'NIC')}"
+    stated = f"{model.name} has {count(len(model.nics), 'NIC')}"
     left = list(gone)
     while left:
         alike = matching.alike(left[0], model.nics)
@@ -183,14 +183,14 @@ def _gone(
         left = [nic for nic in left if nic not in missing]
         if len(alike) > len(missing) and matching.is_any_renamed(alike):
             # Neither names nor places tell which of them is gone.
-            some = f"{len(missing)} of {count(len(alike), 'NIC')}"
+            number = f"{len(missing)} of {count(len(alike), 'NIC')}"
             where = "" if len(alike) == len(model.nics) else f" {_place(model, alike[0])}"
             verb = "is" if len(missing) == 1 else "are"
-            yield Mismatch(f"{node}: {some}{where} {verb} not there; {has}.", lost=lost)
+            yield Mismatch(f"{node}: {number}{where} {verb} not there; {stated}.", lost=lost)
             continue
         for nic in missing:
             which = f"the NIC {_place(model, nic)}, {nic.name} in {model.name}"
-            yield Mismatch(f"{node}: {which}, is not there; {has}.", lost=lost)
+            yield Mismatch(f"{node}: {which}, is not there; {stated}.", lost=lost)
 
 
 def _doubtful(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
@@ -219,20 +219,20 @@ def _of_another_kind(
         nic, layer = pair.nic, pair.nic.get("link_layer")
         where = f"{node}:{nic['name']}, at the place of {pair.expected.name} in {model.name},"
         if fabric is None:
-            has = (
+            stated = (
                 f"is a NIC of the kind {nic['kind']}, of which {model.name} has none: load a driver"
             )
         elif layer is not None and fabric.link_layer not in (None, layer):
-            has = (
+            stated = (
                 f"has ports of {layer}; the fabric {fabric.name} needs {fabric.link_layer}: set "
                 "their type"
             )
         else:
-            has = (
+            stated = (
                 f"is a NIC of the kind {nic['kind']}; the fabric {fabric.name} needs the provider "
                 f"{fabric.provider}: load its driver"
             )
-        yield f"{where} {has}, or name the fabric that joins the nodes."
+        yield f"{where} {stated}, or name the fabric that joins the nodes."
 
 
 def _renamed(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
@@ -309,11 +309,11 @@ def _of_pcie(
     width, speed = link["width"], link["gt_per_s"]
     if speed is None or width is None:
         return
-    has = f"{where} has PCIe x{width} at {speed:g} GT/s"
+    link_says = f"{where} has PCIe x{width} at {speed:g} GT/s"
     # Whether a model's rate counts the encoding is unknown, so the encoding is not taken off.
     rate, needed = speed * width / 8, expected.pcie_gbs
     if needed is not None and rate < (1 - _ROUNDING) * needed:
-        yield f"{has}, {rate:g} GB/s; {model.name} has {needed:g}."
+        yield f"{link_says}, {rate:g} GB/s; {model.name} has {needed:g}."
         return
     if link["gt_per_s_max"] is None or link["width_max"] is None:
         return
@@ -321,7 +321,7 @@ def _of_pcie(
     most = min(link["width_max"], lanes or link["width_max"])
     fastest = min(link["gt_per_s_max"], of_slot or link["gt_per_s_max"])
     if width < most or speed < fastest:
-        yield f"{has}; NIC and slot can have x{most} at {fastest:g} GT/s."
+        yield f"{link_says}; NIC and slot can have x{most} at {fastest:g} GT/s."
 
 
 def _of_the_device(where: str, model: NodeModel, expected: Nic, nic: NodeNic) -> Iterator[str]:

@@ -229,7 +229,7 @@ def _two_modes(a: Estimate, b: Estimate) -> str | None:
             continue
         two = rule.split(estimate.samples, estimate.unit, rule.LEAST_IN_A_MODE)
         if two is not None and min(estimate.samples) <= other.median <= max(estimate.samples):
-            low, high = (f"{len(some)} about {statistics.median(some):.5g}" for some in two)
+            low, high = (f"{len(mode)} about {statistics.median(mode):.5g}" for mode in two)
             return f"{name} has two modes: {low}, {high}"
     return None
 

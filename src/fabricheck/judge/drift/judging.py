@@ -58,7 +58,7 @@ def _levels(judged: Judged) -> Iterator[tuple[str, float, float]]:
         (member.group, name) for name, member in soak.members.items() if member.phase == "load"
     )
     for group, names in groups.items():
-        lines = [Line.of(name, soak.members[name], rounds) for name in names]
+        lines = [Line.of_member(name, soak.members[name], rounds) for name in names]
         known = [line for line in lines if line is not None]
         if known:
             yield group, min(median(line.rates) for line in known), known[0].floor
@@ -86,7 +86,7 @@ def judge(soak: Soak) -> Judged:
     trends: list[Trend] = []
     for name, member in soak.members.items():
         rounds = load if member.phase == "load" else quiet
-        line = Line.of(name, member, rounds)
+        line = Line.of_member(name, member, rounds)
         if line is None:
             continue
         trends += line.trend()
@@ -176,7 +176,7 @@ def _stragglers(soak: Soak, rounds: Sequence[Round]) -> Iterator[Finding]:
         (member.group, name) for name, member in soak.members.items() if member.phase == "load"
     )
     for names in groups.values():
-        lines = [Line.of(name, soak.members[name], rounds) for name in names]
+        lines = [Line.of_member(name, soak.members[name], rounds) for name in names]
         known = [line for line in lines if line is not None and not math.isinf(line.floor)]
         if len(known) < FEWEST_PEERS:
             continue

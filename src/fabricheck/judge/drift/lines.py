@@ -33,7 +33,7 @@ class Line:
     floor: float
 
     @classmethod
-    def of(cls, name: str, member: Member, rounds: Sequence[Round]) -> Line | None:
+    def of_member(cls, name: str, member: Member, rounds: Sequence[Round]) -> Line | None:
         """Return the line of a member; None where no round has a positive value of it."""
         seen = [(each.middle_h, each.values[name]) for each in rounds if name in each.values]
         if not seen or min(value.middle for _, value in seen) <= 0:
