@@ -117,14 +117,14 @@ TEST_CASE("Without a counter that moved messages stayed on the node, if all can 
 }
 
 TEST_CASE("Places are of addresses, of a list of nodes, or unknown") {
-  const auto place = Places("address").of("n1", "02:00:00:00:07:ea");
+  const auto place = Places("address").place_of("n1", "02:00:00:00:07:ea");
   REQUIRE(place);  // HPE's example: group 0, switch 31, port 42
   CHECK(place->group == "0");
   CHECK(place->network_switch == "31");
   CHECK(place->port == "42");
-  CHECK(!Places("address").of("n1", "3c:ec:ef:00:00:01"));
-  CHECK(!Places("address").of("n1", "ff:ff:ff:ff:ff:ff"));
-  CHECK(!Places("none").of("n1", "02:00:00:00:07:ea"));
+  CHECK(!Places("address").place_of("n1", "3c:ec:ef:00:00:01"));
+  CHECK(!Places("address").place_of("n1", "ff:ff:ff:ff:ff:ff"));
+  CHECK(!Places("none").place_of("n1", "02:00:00:00:07:ea"));
   const Tree tree;
   write(tree.root / "places", "n1 a leaf1\nn2 a leaf2\n\nn3 b leaf3\n");
   const Places listed((tree.root / "places").string());

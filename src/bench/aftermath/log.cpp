@@ -137,8 +137,8 @@ std::vector<std::string> addresses_in(const std::string& line) {
   std::vector<std::string> functions;
   regmatch_t part[3];
   for (const char* rest = line.c_str(); address.find(rest, 3, part); rest += part[0].rm_eo) {
-    const auto text = [&](const regmatch_t& one) {
-      return std::string(rest + one.rm_so, rest + one.rm_eo);
+    const auto text = [&](const regmatch_t& match) {
+      return std::string(rest + match.rm_so, rest + match.rm_eo);
     };
     functions.push_back(text(part[1]) + (part[2].rm_so < 0 ? ".0" : text(part[2])));
   }

@@ -66,9 +66,9 @@ std::int64_t log_time(const std::string& text) {
 /// Whether functions that PCI showed before are not among those that it shows now.
 bool lacks(const json& functions, const json& former) {
   return !functions.is_null() &&
-         std::any_of(former.begin(), former.end(), [&functions](const json& one) {
-           return std::none_of(functions.begin(), functions.end(), [&one](const json& other) {
-             return other["address"] == one["address"];
+         std::any_of(former.begin(), former.end(), [&functions](const json& gone) {
+           return std::none_of(functions.begin(), functions.end(), [&gone](const json& function) {
+             return function["address"] == gone["address"];
            });
          });
 }

@@ -161,11 +161,11 @@ std::vector<int> Campaign::first_ranks() const {
 std::vector<json> Campaign::order(const std::string& what, const std::vector<NodePair>& pairs,
                                   Command::Kind kind) {
   std::vector<Command> commands(nodes_.size());
-  for (const auto& [one, other] : pairs) {
-    for (const auto& [node, peer] : {std::pair(one, other), std::pair(other, one)}) {
+  for (const auto& [from, to] : pairs) {
+    for (const auto& [node, peer] : {std::pair(from, to), std::pair(to, from)}) {
       auto& command = commands[index(node)];
       command.kind = kind;
-      command.first = node == one;
+      command.first = node == from;
       command.peers = nodes_[index(peer)].ranks;
       for (std::size_t k = 0; k < command.peers.size(); ++k) {
         for (const int end : {node, peer}) {
@@ -311,9 +311,9 @@ void Campaign::prove() {
 
 void Campaign::take_failures(const NodePair& pair, std::size_t position, const json& first,
                              const json& second) {
-  const int one = pair.first;
-  const int other = pair.second;
-  if (gone_.count(one) > 0 || gone_.count(other) > 0) {
+  const int first_node = pair.first;
+  const int second_node = pair.second;
+  if (gone_.count(first_node) > 0 || gone_.count(second_node) > 0) {
     return;
   }
   std::string reason;
@@ -325,16 +325,16 @@ void Campaign::take_failures(const NodePair& pair, std::size_t position, const j
   if (reason.empty()) {
     return;
   }
-  const auto sentence = "Messages between " + nic_name(one, position) + " and " +
-                        nic_name(other, position) + " failed: " + reason + ".";
+  const auto sentence = "Messages between " + nic_name(first_node, position) + " and " +
+                        nic_name(second_node, position) + " failed: " + reason + ".";
   run_.document().change("rounds", [&](json& rounds) {
     rounds["failed"].push_back({{"round", measured_.size()},
-                                {"nodes", {one, other}},
+                                {"nodes", {first_node, second_node}},
                                 {"nic", position},
                                 {"reason", sentence}});
   });
   trouble_ = trouble_.empty() ? sentence : trouble_;
-  for (const int node : {one, other}) {
+  for (const int node : {first_node, second_node}) {
     if (++failures_[{node, position}] == kMostFailures) {
       run_.note(nic_name(node, position) + " failed in " + std::to_string(kMostFailures) +
                 " rounds and takes part in no other.");
@@ -366,23 +366,23 @@ PairRates Campaign::take(const NodePair& pair, const json& first, const json& se
     const auto side = [k](const json& reply) {
       return reply.is_null() || reply["ranks"][k].is_null() ? json::object() : reply["ranks"][k];
     };
-    const auto one = side(first);
-    const auto other = side(second);
-    take_failures(pair, k, one, other);
-    rates.out.push_back(rounded(one.value("out", 0.0)));
-    rates.back.push_back(rounded(other.value("back", 0.0)));
-    rates.together_out.push_back(rounded(one.value("together_out", 0.0)));
-    rates.together_back.push_back(rounded(other.value("together_back", 0.0)));
-    rates.both.push_back(rounded(one.value("both", 0.0)));
-    rates.latency.push_back(rounded(one.value("latency", 0.0)));
-    for (const auto* reply : {&one, &other}) {
+    const auto from_first = side(first);
+    const auto from_second = side(second);
+    take_failures(pair, k, from_first, from_second);
+    rates.out.push_back(rounded(from_first.value("out", 0.0)));
+    rates.back.push_back(rounded(from_second.value("back", 0.0)));
+    rates.together_out.push_back(rounded(from_first.value("together_out", 0.0)));
+    rates.together_back.push_back(rounded(from_second.value("together_back", 0.0)));
+    rates.both.push_back(rounded(from_first.value("both", 0.0)));
+    rates.latency.push_back(rounded(from_first.value("latency", 0.0)));
+    for (const auto* reply : {&from_first, &from_second}) {
       checked += reply->value("checked", std::uint64_t{0});
     }
-    if (one.contains("wrong")) {
-      take_wrong(pair.second, pair.first, k, one["wrong"]);
+    if (from_first.contains("wrong")) {
+      take_wrong(pair.second, pair.first, k, from_first["wrong"]);
     }
-    if (other.contains("wrong")) {
-      take_wrong(pair.first, pair.second, k, other["wrong"]);
+    if (from_second.contains("wrong")) {
+      take_wrong(pair.first, pair.second, k, from_second["wrong"]);
     }
   }
   run_.document().change("rounds", [checked](json& rounds) {

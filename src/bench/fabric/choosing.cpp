@@ -53,24 +53,24 @@ std::vector<Sample> samples_of(const std::vector<Node>& nodes,
   std::vector<Sample> samples;
   for (const auto& round : rounds) {
     for (const auto& rates : round.pairs) {
-      const auto [one, other] = rates.pair;
-      const auto& first = nodes[static_cast<std::size_t>(one)];
-      const auto& second = nodes[static_cast<std::size_t>(other)];
+      const auto [from, to] = rates.pair;
+      const auto& first = nodes[static_cast<std::size_t>(from)];
+      const auto& second = nodes[static_cast<std::size_t>(to)];
       for (std::size_t k = 0; k < rates.out.size(); ++k) {
         const auto distance = fabricheck::distance_of(first.places[k], second.places[k]);
         const int position = static_cast<int>(k);
         if (rates.out[k] > 0) {
           samples.push_back(
-              {distance, position, one, other, rates.pair, std::log(rates.out[k]), round.phase});
+              {distance, position, from, to, rates.pair, std::log(rates.out[k]), round.phase});
         }
         if (rates.back[k] > 0) {
           samples.push_back(
-              {distance, position, other, one, rates.pair, std::log(rates.back[k]), round.phase});
+              {distance, position, to, from, rates.pair, std::log(rates.back[k]), round.phase});
         }
       }
       const auto farthest = distance_of(first, second);
-      add_together(rates, rates.together_out, one, other, farthest, round.phase, samples);
-      add_together(rates, rates.together_back, other, one, farthest, round.phase, samples);
+      add_together(rates, rates.together_out, from, to, farthest, round.phase, samples);
+      add_together(rates, rates.together_back, to, from, farthest, round.phase, samples);
     }
   }
   return samples;

@@ -33,10 +33,10 @@ std::string common_of(const Node& node, const std::string& distance) {
 
 }  // namespace
 
-std::string distance_of(const Node& one, const Node& other) {
+std::string distance_of(const Node& first, const Node& second) {
   std::size_t farthest = 0;
-  for (std::size_t i = 0; i < std::min(one.places.size(), other.places.size()); ++i) {
-    const auto word = fabricheck::distance_of(one.places[i], other.places[i]);
+  for (std::size_t i = 0; i < std::min(first.places.size(), second.places.size()); ++i) {
+    const auto word = fabricheck::distance_of(first.places[i], second.places[i]);
     if (word.empty()) {
       return "";
     }
@@ -61,16 +61,16 @@ std::vector<NodePair> match(const std::vector<Node>& nodes, std::vector<int> wai
   });
   std::vector<NodePair> pairs;
   while (waiting.size() > 1) {
-    const int one = waiting.back();
+    const int node = waiting.back();
     waiting.pop_back();
     int looked = 0;
-    for (auto other = waiting.rbegin(); other != waiting.rend() && looked < kCandidates;
-         ++other, ++looked) {
-      const NodePair pair = std::minmax(one, *other);
-      if ((distance.empty() || distance_of(node_of(one), node_of(*other)) == distance) &&
+    for (auto peer = waiting.rbegin(); peer != waiting.rend() && looked < kCandidates;
+         ++peer, ++looked) {
+      const NodePair pair = std::minmax(node, *peer);
+      if ((distance.empty() || distance_of(node_of(node), node_of(*peer)) == distance) &&
           met.insert(pair).second) {
         pairs.push_back(pair);
-        waiting.erase(std::next(other).base());
+        waiting.erase(std::next(peer).base());
         break;
       }
     }
@@ -88,9 +88,9 @@ std::vector<Round> plan_rounds(const std::vector<Node>& nodes, int all_to, int r
         round.pairs.emplace_back(pair.from, pair.to);
       }
       std::set<std::string> seen;
-      for (const auto& [one, other] : round.pairs) {
-        seen.insert(distance_of(nodes[static_cast<std::size_t>(one)],
-                                nodes[static_cast<std::size_t>(other)]));
+      for (const auto& [first, second] : round.pairs) {
+        seen.insert(distance_of(nodes[static_cast<std::size_t>(first)],
+                                nodes[static_cast<std::size_t>(second)]));
       }
       round.distance = seen.size() == 1 ? *seen.begin() : "";
       if (!round.pairs.empty()) {

@@ -25,7 +25,7 @@ using NodePair = std::pair<int, int>;
 
 /// How far apart two nodes are: the farthest of the NICs at the same position. A word of the
 /// schema; empty where a place is unknown.
-std::string distance_of(const Node& one, const Node& other);
+std::string distance_of(const Node& first, const Node& second);
 
 /// Pairs at the same time, no node in two of them.
 struct Round {

@@ -149,17 +149,17 @@ struct Group {
 };
 
 std::vector<Group> groups_in(const std::string& groups) {
-  std::vector<Group> found;
+  std::vector<Group> listed;
   std::istringstream text(groups);
   for (std::string line; std::getline(text, line);) {
     const auto first = line.find(':');
     const auto second = line.find(':', first + 1);
     if (second != std::string::npos) {
-      found.push_back(
+      listed.push_back(
           {"," + line.substr(first + 1, second - first - 1) + ",", line.substr(second + 1)});
     }
   }
-  return found;
+  return listed;
 }
 
 std::string own_groups() {
@@ -346,12 +346,12 @@ PagePlaces page_places(const void* data, std::size_t bytes) {
     return places;
   }
   std::set<int> domains;
-  for (const int one : status) {
-    if (one >= 0) {
-      domains.insert(one);
+  for (const int domain : status) {
+    if (domain >= 0) {
+      domains.insert(domain);
       ++places.on_host;
     } else {
-      ++(one == -ENOENT ? places.off_host : places.unknown);
+      ++(domain == -ENOENT ? places.off_host : places.unknown);
     }
   }
   places.domains.assign(domains.begin(), domains.end());

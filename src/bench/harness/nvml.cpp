@@ -623,12 +623,12 @@ NvLinkEnds Nvml::link_ends(const std::string& pci_address) const {
 
 std::optional<bool> Nvml::peer_access(const std::string& from, const std::string& to,
                                       std::string& why) const {
-  void* one = nullptr;
-  void* other = nullptr;
+  void* first = nullptr;
+  void* second = nullptr;
   int status = 0;
-  auto wrong = find(from, one);
-  wrong = wrong ? wrong : find(to, other);
-  wrong = wrong ? wrong : call("nvmlDeviceGetP2PStatus", one, other, kReads, &status);
+  auto wrong = find(from, first);
+  wrong = wrong ? wrong : find(to, second);
+  wrong = wrong ? wrong : call("nvmlDeviceGetP2PStatus", first, second, kReads, &status);
   if (wrong) {
     why = *wrong;
     return std::nullopt;

@@ -219,18 +219,19 @@ void open_meter(SamplingRules& rules, Launch* launch, Run& run) {
   }
   const auto pids = launch == nullptr ? std::vector<int>{getpid()} : launch->processes();
   const auto scope = state_scope(run.document().content(), pids);
-  auto found = energy_counters({}, scope);
-  if (found.counters.empty()) {
-    run.note("energy is not measured: " +
-             (found.problems.empty() ? "no device has a counter of it" : found.problems.front()));
+  auto available = energy_counters({}, scope);
+  if (available.counters.empty()) {
+    run.note("energy is not measured: " + (available.problems.empty()
+                                               ? "no device has a counter of it"
+                                               : available.problems.front()));
     return;
   }
-  for (const auto& problem : found.problems) {
+  for (const auto& problem : available.problems) {
     run.note("a counter of energy is missing: " + problem);
   }
   const auto state = std::make_shared<NodeState>();
   state->open(scope);
-  rules.meter = std::make_shared<EnergyMeter>(std::move(found.counters),
+  rules.meter = std::make_shared<EnergyMeter>(std::move(available.counters),
                                               [state] { return state->under_load(); });
 }
 

@@ -12,16 +12,18 @@ namespace fabricheck {
 /// noisy ones together.
 class NoiseAllowance {
  public:
-  /// Whether a noisy series may go on, that took `own` seconds without the `more` for its noise.
-  [[nodiscard]] bool allows(double own, double more) const { return more_ + more < own_ + own; }
+  /// Whether a noisy series may go on, that took so many seconds without the `more` for its noise.
+  [[nodiscard]] bool allows(double seconds, double more) const {
+    return more_ + more < seconds_ + seconds;
+  }
   /// Counts a series that has ended.
-  void count(double own, double more) {
-    own_ += own;
+  void count(double seconds, double more) {
+    seconds_ += seconds;
     more_ += more;
   }
 
  private:
-  double own_ = 0;
+  double seconds_ = 0;
   double more_ = 0;
 };
 

@@ -22,8 +22,8 @@ std::string place_text(const json& place) {
 
 std::string listed(const json& numbers) {
   std::string list;
-  for (const auto& one : numbers) {
-    list += (list.empty() ? "" : ",") + one.dump();
+  for (const auto& number : numbers) {
+    list += (list.empty() ? "" : ",") + number.dump();
   }
   return list;
 }

@@ -132,15 +132,15 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   }
   const bool synchronous = is_synchronous(job.operation);
   std::vector<Task> tasks;
-  for (const auto& one : ways) {
-    tasks.push_back({&one.stream, one_by_one([&one, &job, synchronous] {
-                       auto* to = one.destination.as<void>();
-                       const auto* from = one.source.as<void>();
+  for (const auto& path : ways) {
+    tasks.push_back({&path.stream, one_by_one([&path, &job, synchronous] {
+                       auto* to = path.destination.as<void>();
+                       const auto* from = path.source.as<void>();
                        const auto kind =
-                           one.to_device ? hipMemcpyHostToDevice : hipMemcpyDeviceToHost;
+                           path.to_device ? hipMemcpyHostToDevice : hipMemcpyDeviceToHost;
                        FABRICHECK_HIP(synchronous ? hipMemcpy(to, from, job.bytes, kind)
                                                   : hipMemcpyAsync(to, from, job.bytes, kind,
-                                                                   one.stream.get()));
+                                                                   path.stream.get()));
                      })});
   }
   const bool by_host = synchronous || host_.memory() == HostMemory::pageable;
@@ -149,8 +149,8 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
   ConcurrentBatch together(tasks, job.needs_gate() || (ahead && !by_host) ? &gate_ : nullptr);
   const auto words = words_of(job.bytes);
   const auto run = [&](int batch) {
-    for (const auto& one : ways) {
-      poison_destination(one, words);
+    for (const auto& path : ways) {
+      poison_destination(path, words);
     }
     return by_host ? run_by_host(tasks, batch) : together.run(batch);
   };
@@ -161,11 +161,11 @@ std::vector<Series> Copies::measure(const CopyJob& job, const std::string& exper
 
   // The comparison covers the last sample, in a destination poisoned just before it.
   std::vector<Series> parts;
-  for (const auto& one : ways) {
-    auto series = describe(one, job);
+  for (const auto& path : ways) {
+    auto series = describe(path, job);
     series.experiment = experiment;
     series.batch = batch;
-    series.verification = check_destination(one, words, faults);
+    series.verification = check_destination(path, words, faults);
     parts.push_back(std::move(series));
   }
   auto result = with_samples(std::move(parts), samples, std::move(energy));

@@ -39,13 +39,14 @@ void check_proof(const std::string& domains) {
 /// A device that is attached to the domain, that of the position where it is one of them: some
 /// runtimes put page-locked memory near the current device, whatever they are asked for.
 int device_near(const Position& position, const std::vector<int>& nearest) {
-  const auto domain_near = [&nearest](int device) {
-    return nearest[static_cast<std::size_t>(device)];
-  };
+  if (nearest[static_cast<std::size_t>(position.device)] == position.domain) {
+    return position.device;
+  }
   const auto first = std::find(nearest.begin(), nearest.end(), position.domain);
-  return domain_near(position.device) == position.domain || first == nearest.end()
-             ? position.device
-             : static_cast<int>(first - nearest.begin());
+  if (first == nearest.end()) {
+    return position.device;
+  }
+  return static_cast<int>(first - nearest.begin());
 }
 
 /// The location of memory without a requested domain, as a sentence.
@@ -70,6 +71,28 @@ void check_fault(const std::optional<int>& pages_on, const std::vector<Position>
   }
 }
 
+/// Notes what is known of what moves the copies.
+void note_movers(const std::vector<HostMemory>& memory, Run& run) {
+  const Movers movers;
+  for (const auto& note : movers.notes(false)) {
+    run.note(note);
+  }
+  const bool pageable = std::count(memory.begin(), memory.end(), HostMemory::pageable) > 0;
+  if (const auto note = movers.pageable_note(); pageable && !note.empty()) {
+    run.note(note);
+  }
+}
+
+/// The arrays that hold the largest copy of each direction.
+CopyArrays arrays_for(const std::vector<CopyOperation>& operations,
+                      const std::vector<std::uint64_t>& sizes) {
+  CopyArrays arrays;
+  arrays.bytes = std::max(kLatencyBytes, *std::max_element(sizes.begin(), sizes.end()));
+  arrays.to_device = std::any_of(operations.begin(), operations.end(), goes_to_device);
+  arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
+  return arrays;
+}
+
 void measure(const Options& options, Run& run) {
   const int count = device_count();
   const auto devices = parse_devices(options.devices, count);
@@ -90,18 +113,8 @@ void measure(const Options& options, Run& run) {
   for (const auto& note : plan.notes) {
     run.note(note);
   }
-  const Movers movers;
-  for (const auto& note : movers.notes(false)) {
-    run.note(note);
-  }
-  const bool pageable = std::count(memory.begin(), memory.end(), HostMemory::pageable) > 0;
-  if (const auto note = movers.pageable_note(); pageable && !note.empty()) {
-    run.note(note);
-  }
-  CopyArrays arrays;
-  arrays.bytes = std::max(kLatencyBytes, *std::max_element(sizes.begin(), sizes.end()));
-  arrays.to_device = std::any_of(operations.begin(), operations.end(), goes_to_device);
-  arrays.to_host = std::any_of(operations.begin(), operations.end(), goes_to_host);
+  note_movers(memory, run);
+  const auto arrays = arrays_for(operations, sizes);
   const std::string experiment =
       options.domains == "near" || options.domains == "any" ? experiment::E2 : experiment::E4;
   const auto jobs = plan_copies(plan.positions, memory, operations, sizes);

@@ -191,10 +191,10 @@ std::vector<Series> Coordinator::coordinate(const MpiJob& job, const SamplingRul
     add_rank(parts[job.ranks > 0 ? 0 : i / 2].verification, of_member);
   }
   auto series = with_samples(std::move(parts), samples, std::move(energy));
-  for (auto& one : series) {
-    one.host_seconds.clear();  // the samples are by that clock
-    if (one.role == role::sum) {
-      one.ranks = members;
+  for (auto& measured : series) {
+    measured.host_seconds.clear();  // the samples are by that clock
+    if (measured.role == role::sum) {
+      measured.ranks = members;
     }
   }
   return series;

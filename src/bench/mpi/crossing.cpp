@@ -55,7 +55,7 @@ NetworkUse cross(MPI_Comm world, Accessor accessor, int peer, const std::string&
   const auto busiest = std::find_if(all.begin(), all.end(), [&use](const Nic& nic) {
     return !use.nics.empty() && nic.name == use.nics.front().first;
   });
-  use.place = places.of(node, busiest == all.end() ? "" : busiest->address);
+  use.place = places.place_of(node, busiest == all.end() ? "" : busiest->address);
   return use;
 }
 

@@ -40,13 +40,13 @@ std::vector<RankPlace> places_of(const TimedStream* stream, const RankGroup& gro
   std::vector<RankPlace> places;
   const auto reports = group.gather({{"on_device", stream != nullptr}, {"cache", cache}});
   for (int rank = 0; rank < group.size(); ++rank) {
-    const auto& one = reports[static_cast<std::size_t>(rank)];
+    const auto& report = reports[static_cast<std::size_t>(rank)];
     RankPlace place;
     place.node = group.nodes()[static_cast<std::size_t>(rank)];
-    place.memory = one["on_device"].get<bool>() ? memory::device : memory::host_pageable;
+    place.memory = report["on_device"].get<bool>() ? memory::device : memory::host_pageable;
     place.device = group.device_of(rank);
     place.numa_domain = group.memory_domain_of(rank);
-    place.cache_bytes = one["cache"];
+    place.cache_bytes = report["cache"];
     places.push_back(place);
   }
   return places;

@@ -135,7 +135,8 @@ Places::Places(const std::string& text) : by_address_(text == "address") {
   }
 }
 
-std::optional<NetworkPlace> Places::of(const std::string& node, const std::string& address) const {
+std::optional<NetworkPlace> Places::place_of(const std::string& node,
+                                             const std::string& address) const {
   if (by_address_) {
     return slingshot_place(address);
   }
@@ -143,16 +144,16 @@ std::optional<NetworkPlace> Places::of(const std::string& node, const std::strin
   return place == nodes_.end() ? std::nullopt : std::optional(place->second);
 }
 
-std::string distance_of(const std::optional<NetworkPlace>& one,
-                        const std::optional<NetworkPlace>& other) {
-  if (!one || !other) {
+std::string distance_of(const std::optional<NetworkPlace>& first,
+                        const std::optional<NetworkPlace>& second) {
+  if (!first || !second) {
     return "";
   }
-  if (one->group != other->group) {
+  if (first->group != second->group) {
     return distance::other_group;
   }
-  return one->network_switch == other->network_switch ? distance::same_switch
-                                                      : distance::same_group;
+  return first->network_switch == second->network_switch ? distance::same_switch
+                                                         : distance::same_group;
 }
 
 }  // namespace fabricheck

@@ -50,8 +50,8 @@ class Places {
   explicit Places(const std::string& text);
 
   /// The place of a NIC with an address, of a node; nothing where it is unknown.
-  [[nodiscard]] std::optional<NetworkPlace> of(const std::string& node,
-                                               const std::string& address) const;
+  [[nodiscard]] std::optional<NetworkPlace> place_of(const std::string& node,
+                                                     const std::string& address) const;
 
  private:
   bool by_address_ = false;
@@ -59,7 +59,7 @@ class Places {
 };
 
 /// The word of the schema for how far apart two NICs are; empty where a place is unknown.
-std::string distance_of(const std::optional<NetworkPlace>& one,
-                        const std::optional<NetworkPlace>& other);
+std::string distance_of(const std::optional<NetworkPlace>& first,
+                        const std::optional<NetworkPlace>& second);
 
 }  // namespace fabricheck

@@ -39,11 +39,12 @@ MpiOperation find_name(const Names& names, const std::string& name, const std::s
 }
 
 /// Adds a new item; throws Failure(usage) for one that occurs twice.
-void add_once(std::vector<MpiOperation>& operations, MpiOperation one, const std::string& text) {
-  if (std::find(operations.begin(), operations.end(), one) != operations.end()) {
-    throw Failure(Status::usage, "'" + text + "' names " + operation_name(one) + " twice");
+void add_once(std::vector<MpiOperation>& operations, MpiOperation operation,
+              const std::string& text) {
+  if (std::find(operations.begin(), operations.end(), operation) != operations.end()) {
+    throw Failure(Status::usage, "'" + text + "' names " + operation_name(operation) + " twice");
   }
-  operations.push_back(one);
+  operations.push_back(operation);
 }
 
 [[noreturn]] void no_such_rank(int rank, const std::string& where, int ranks) {

@@ -119,7 +119,10 @@ void Worker::prepare(const MpiJob& job) {
 int Worker::messages_of(const MpiJob& job) const {
   const bool windowed =
       job.operation == MpiOperation::bandwidth || job.operation == MpiOperation::bandwidth_both;
-  return !windowed ? 1 : window_ > 0 ? window_ : window_for(job.bytes());
+  if (!windowed) {
+    return 1;
+  }
+  return window_ > 0 ? window_ : window_for(job.bytes());
 }
 
 double Worker::run(const MpiJob& job, int batch) {
@@ -138,12 +141,14 @@ double Worker::messages(const MpiJob& job, int batch) {
     FABRICHECK_MPI(MPI_Barrier(comm_of(job)));
   }
   for (const auto& pair : job.pairs) {
-    if (pair.from == rank_ || pair.to == rank_) {
-      const bool both = job.operation == MpiOperation::bandwidth_both;
-      return job.operation == MpiOperation::latency
-                 ? ping_pong(job, pair, batch)
-                 : windows(exchange_of(job, pair), both, messages_of(job), batch);
+    if (pair.from != rank_ && pair.to != rank_) {
+      continue;
     }
+    if (job.operation == MpiOperation::latency) {
+      return ping_pong(job, pair, batch);
+    }
+    const bool both = job.operation == MpiOperation::bandwidth_both;
+    return windows(exchange_of(job, pair), both, messages_of(job), batch);
   }
   return 0;
 }

@@ -125,17 +125,18 @@ std::vector<Measurement> parse_measurements(const std::string& text) {
   }
   std::vector<Measurement> measurements;
   for (const auto& name : split_list(text, "the list of operations")) {
-    const auto measurement = std::find_if(
-        known.begin(), known.end(), [&name](const Measurement& one) { return one.name() == name; });
+    const auto measurement =
+        std::find_if(known.begin(), known.end(),
+                     [&name](const Measurement& candidate) { return candidate.name() == name; });
     if (measurement == known.end()) {
       std::string names;
-      for (const auto& one : known) {
-        names += (names.empty() ? "" : ", ") + one.name();
+      for (const auto& candidate : known) {
+        names += (names.empty() ? "" : ", ") + candidate.name();
       }
       throw Failure(Status::usage, "'" + name + "' is not an operation: choose from " + names);
     }
     if (std::any_of(measurements.begin(), measurements.end(),
-                    [&name](const Measurement& one) { return one.name() == name; })) {
+                    [&name](const Measurement& candidate) { return candidate.name() == name; })) {
       throw Failure(Status::usage, "'" + text + "' names the operation " + name + " twice");
     }
     measurements.push_back(*measurement);

@@ -50,7 +50,7 @@ std::vector<std::string> sharing_notes(const RankGroup& group) {
 bool all_agree(const RankGroup& group, bool mine) {
   const auto answers = group.gather(mine);
   return std::all_of(answers.begin(), answers.end(),
-                     [](const json& one) { return one.get<bool>(); });
+                     [](const json& reply) { return reply.get<bool>(); });
 }
 
 /// Seconds of single copies, the same number on every rank: those of the slowest rank.

@@ -22,17 +22,17 @@ Mail::Mail(MPI_Comm world) {
 
 void Mail::send(int to, int tag, const std::string& text) {
   // The simulated clock runs while MPI is asked; there all texts are kept.
-  sent_.remove_if([](Sent& one) {
+  sent_.remove_if([](Sent& message) {
     int done = 0;
     if (!kSimulated) {
-      (void)MPI_Test(&one.request, &done, MPI_STATUS_IGNORE);
+      (void)MPI_Test(&message.request, &done, MPI_STATUS_IGNORE);
     }
     return done != 0;
   });
-  auto& one = sent_.emplace_back();
-  one.text = text;
-  FABRICHECK_MPI(MPI_Isend(one.text.data(), static_cast<int>(text.size()), MPI_CHAR, to, tag, comm_,
-                           &one.request));
+  auto& message = sent_.emplace_back();
+  message.text = text;
+  FABRICHECK_MPI(MPI_Isend(message.text.data(), static_cast<int>(text.size()), MPI_CHAR, to, tag,
+                           comm_, &message.request));
 }
 
 std::string Mail::receive(int from, int tag) { return *receive_until(from, tag, std::nullopt); }

@@ -116,17 +116,17 @@ void Load::calibrate(double seconds) {
   }
 }
 
-void Load::count(long pass, std::vector<Verification> found, bool at_rest) {
+void Load::count(long pass, std::vector<Verification> verified, bool at_rest) {
   for (std::size_t i = 0; i < lanes_.size(); ++i) {
     auto& all = lanes_[i]->verification;
-    all.bytes_checked += found[i].bytes_checked;
-    all.errors += found[i].errors;
-    if (found[i].errors > 0) {
+    all.bytes_checked += verified[i].bytes_checked;
+    all.errors += verified[i].errors;
+    if (verified[i].errors > 0) {
       if (!all.first_mismatch) {
-        all.first_mismatch = found[i].first_mismatch;
+        all.first_mismatch = verified[i].first_mismatch;
       }
       if (wrong_.size() < kMostListed) {
-        wrong_.push_back({host_seconds() - began_, pass, i, at_rest, std::move(found[i])});
+        wrong_.push_back({host_seconds() - began_, pass, i, at_rest, std::move(verified[i])});
       }
     }
   }
@@ -186,13 +186,13 @@ json Load::member() const {
     passes.push_back({begins_[i], ends_[i]});
   }
   json wrong = json::array();
-  for (const auto& one : wrong_) {
-    const auto& first = *one.verification.first_mismatch;
-    wrong.push_back({{"at_s", one.at},
-                     {"pass", one.pass},
-                     {"series", one.lane},
-                     {"at_rest", one.at_rest},
-                     {"errors", one.verification.errors},
+  for (const auto& each : wrong_) {
+    const auto& first = *each.verification.first_mismatch;
+    wrong.push_back({{"at_s", each.at},
+                     {"pass", each.pass},
+                     {"series", each.lane},
+                     {"at_rest", each.at_rest},
+                     {"errors", each.verification.errors},
                      {"device", first.device < 0 ? json(nullptr) : json(first.device)},
                      {"offset_bytes", first.offset_bytes},
                      {"expected", hexadecimal(first.expected)},

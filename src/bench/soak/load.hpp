@@ -49,7 +49,7 @@ class Load {
  private:
   /// Calls `work` for each lane by a thread of each device that holds some.
   void for_each_lane(const std::function<void(std::size_t lane)>& work);
-  void count(long pass, std::vector<Verification> found, bool at_rest);
+  void count(long pass, std::vector<Verification> verified, bool at_rest);
   std::vector<double> work();
 
   std::vector<std::unique_ptr<Lane>> lanes_;

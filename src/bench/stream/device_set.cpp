@@ -70,14 +70,14 @@ DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement desti
   if (before && (before->bytes_ != bytes || before->two_sources_ != two_sources)) {
     throw std::invalid_argument("the set before has other arrays");
   }
-  std::map<int, std::unique_ptr<Member>> kept;
+  std::map<int, std::unique_ptr<Member>> of_before;
   if (before) {
     tried_ = std::move(before->tried_);
   }
   for (auto& member : before ? std::move(before->members_) : decltype(members_){}) {
     const int device = member->stream.device();
     if (std::find(devices_.begin(), devices_.end(), device) != devices_.end()) {
-      kept[device] = std::move(member);
+      of_before[device] = std::move(member);
     }
   }
   before.reset();
@@ -94,7 +94,7 @@ DeviceSet::DeviceSet(std::vector<int> devices, Placement source, Placement desti
     }
     cache_bytes_ = std::max(cache_bytes_, device_last_level_cache(device));
     cpu_ = cpu_ || device_is_cpu(device);
-    if (auto& member = kept[device]) {
+    if (auto& member = of_before[device]) {
       members_.push_back(std::move(member));
       continue;
     }

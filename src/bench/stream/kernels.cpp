@@ -159,37 +159,41 @@ struct Launch {
 };
 
 template <StreamOperation Operation, bool StreamingStores>
-void launch_default(const Launch& it) {
-  hipLaunchKernelGGL(HIP_KERNEL_NAME(stream_kernel<Operation, StreamingStores>), it.grid, it.block,
-                     0, it.stream.get(), it.a(), it.b(), it.c(), kStreamFactor, it.elements());
+void launch_default(const Launch& launch) {
+  hipLaunchKernelGGL(HIP_KERNEL_NAME(stream_kernel<Operation, StreamingStores>), launch.grid,
+                     launch.block, 0, launch.stream.get(), launch.a(), launch.b(), launch.c(),
+                     kStreamFactor, launch.elements());
 }
 
 template <StreamOperation Operation, bool StreamingLoads, bool StreamingStores, int Elements>
-void launch_exactly(const Launch& it) {
+void launch_exactly(const Launch& launch) {
   if constexpr (Operation == StreamOperation::read_only) {
-    hipLaunchKernelGGL(HIP_KERNEL_NAME(read_kernel<StreamingLoads, Elements>), it.grid, it.block, 0,
-                       it.stream.get(), it.a(), it.c(), it.elements());
+    hipLaunchKernelGGL(HIP_KERNEL_NAME(read_kernel<StreamingLoads, Elements>), launch.grid,
+                       launch.block, 0, launch.stream.get(), launch.a(), launch.c(),
+                       launch.elements());
   } else if constexpr (Operation == StreamOperation::write_only) {
-    hipLaunchKernelGGL(HIP_KERNEL_NAME(write_kernel<StreamingStores, Elements>), it.grid, it.block,
-                       0, it.stream.get(), it.c(), it.arrays.write_seed, it.elements());
+    hipLaunchKernelGGL(HIP_KERNEL_NAME(write_kernel<StreamingStores, Elements>), launch.grid,
+                       launch.block, 0, launch.stream.get(), launch.c(), launch.arrays.write_seed,
+                       launch.elements());
   } else {
     hipLaunchKernelGGL(
-        HIP_KERNEL_NAME(loop_kernel<Operation, StreamingLoads, StreamingStores, Elements>), it.grid,
-        it.block, 0, it.stream.get(), it.a(), it.b(), it.c(), kStreamFactor, it.elements());
+        HIP_KERNEL_NAME(loop_kernel<Operation, StreamingLoads, StreamingStores, Elements>),
+        launch.grid, launch.block, 0, launch.stream.get(), launch.a(), launch.b(), launch.c(),
+        kStreamFactor, launch.elements());
   }
 }
 
 template <StreamOperation Operation, bool StreamingLoads, bool StreamingStores>
-void launch_with(int elements, const Launch& it) {
+void launch_with(int elements, const Launch& launch) {
   switch (elements) {
     case 1:
-      return launch_exactly<Operation, StreamingLoads, StreamingStores, 1>(it);
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 1>(launch);
     case 2:
-      return launch_exactly<Operation, StreamingLoads, StreamingStores, 2>(it);
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 2>(launch);
     case 4:
-      return launch_exactly<Operation, StreamingLoads, StreamingStores, 4>(it);
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 4>(launch);
     default:
-      return launch_exactly<Operation, StreamingLoads, StreamingStores, 8>(it);
+      return launch_exactly<Operation, StreamingLoads, StreamingStores, 8>(launch);
   }
 }
 
@@ -200,22 +204,23 @@ bool is_default(StreamOperation operation, const Variant& variant) {
 }
 
 template <StreamOperation Operation>
-void launch_as(const Variant& variant, const Launch& it) {
+void launch_as(const Variant& variant, const Launch& launch) {
   // What no operation or build tells apart is compiled once.
   constexpr bool loads = kStreamingLoads && Operation != StreamOperation::write_only;
   constexpr bool stores = Operation != StreamOperation::read_only;
   const bool streaming = variant.stores == Stores::streaming;
   if constexpr (stores && Operation != StreamOperation::write_only) {
     if (is_default(Operation, variant)) {
-      return streaming ? launch_default<Operation, true>(it) : launch_default<Operation, false>(it);
+      return streaming ? launch_default<Operation, true>(launch)
+                       : launch_default<Operation, false>(launch);
     }
   }
   if (loads && variant.streaming_loads) {
-    return stores && streaming ? launch_with<Operation, loads, stores>(variant.elements, it)
-                               : launch_with<Operation, loads, false>(variant.elements, it);
+    return stores && streaming ? launch_with<Operation, loads, stores>(variant.elements, launch)
+                               : launch_with<Operation, loads, false>(variant.elements, launch);
   }
-  return stores && streaming ? launch_with<Operation, false, stores>(variant.elements, it)
-                             : launch_with<Operation, false, false>(variant.elements, it);
+  return stores && streaming ? launch_with<Operation, false, stores>(variant.elements, launch)
+                             : launch_with<Operation, false, false>(variant.elements, launch);
 }
 
 }  // namespace
@@ -272,10 +277,11 @@ std::vector<Variant> variants_of(StreamOperation operation, const std::vector<Va
   std::vector<Variant> differing = variants;
   if (operation == StreamOperation::write_only) {
     const bool loads = variants.front().streaming_loads;
-    differing.erase(
-        std::remove_if(differing.begin(), differing.end(),
-                       [loads](const Variant& one) { return one.streaming_loads != loads; }),
-        differing.end());
+    differing.erase(std::remove_if(differing.begin(), differing.end(),
+                                   [loads](const Variant& variant) {
+                                     return variant.streaming_loads != loads;
+                                   }),
+                    differing.end());
   }
   return differing;
 }
@@ -375,22 +381,22 @@ int passes_of_launch(StreamOperation operation, const Variant& variant, int oper
 void launch(StreamOperation operation, const Variant& variant, const TimedStream& stream,
             const Arrays& arrays, int block_size, int passes) {
   const auto blocks = blocks_of(operation, variant, stream.device(), arrays.bytes, block_size);
-  const Launch it{stream, arrays,
-                  dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(passes)),
-                  dim3(static_cast<unsigned>(block_size))};
+  const Launch launch{stream, arrays,
+                      dim3(static_cast<unsigned>(blocks), static_cast<unsigned>(passes)),
+                      dim3(static_cast<unsigned>(block_size))};
   switch (operation) {
     case StreamOperation::copy:
-      return launch_as<StreamOperation::copy>(variant, it);
+      return launch_as<StreamOperation::copy>(variant, launch);
     case StreamOperation::scale:
-      return launch_as<StreamOperation::scale>(variant, it);
+      return launch_as<StreamOperation::scale>(variant, launch);
     case StreamOperation::add:
-      return launch_as<StreamOperation::add>(variant, it);
+      return launch_as<StreamOperation::add>(variant, launch);
     case StreamOperation::triad:
-      return launch_as<StreamOperation::triad>(variant, it);
+      return launch_as<StreamOperation::triad>(variant, launch);
     case StreamOperation::read_only:
-      return launch_as<StreamOperation::read_only>(variant, it);
+      return launch_as<StreamOperation::read_only>(variant, launch);
     case StreamOperation::write_only:
-      return launch_as<StreamOperation::write_only>(variant, it);
+      return launch_as<StreamOperation::write_only>(variant, launch);
   }
 }
 
