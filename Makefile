@@ -20,6 +20,8 @@ SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 # Folders of build; the name begins with the runtime.
 BUILDS := host sim
+# What these two have in common, compiled before them.
+COMMON := cpu
 # What make run measures: smoke, node or full.
 SET := node
 # Where, as ReFrame's --system; empty for the GPUs, or else the memory and a simulated node.
@@ -58,7 +60,7 @@ define set_up_and_build
 @ci/setup.sh $(1) & setup=$$!; \
 $(MAKE) --no-print-directory programs BUILDS=sim CMAKE_OPTIONS="$(2)" || { wait; exit 1; }; \
 wait $$setup
-@$(MAKE) --no-print-directory programs BUILDS=host
+@$(MAKE) --no-print-directory programs BUILDS=host COMMON=
 endef
 
 build:
@@ -67,12 +69,17 @@ build:
 # Configures quietly, and builds so where nobody watches; what fails shows what it said. The MPI is
 # that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
 programs:
-	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; for build in $(BUILDS); do \
-	  log=build/$$build.cmake.log; \
+	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; \
+	for build in $(if $(filter host sim,$(BUILDS)),$(COMMON)) $(BUILDS); do \
+	  log=build/$$build.cmake.log parts= target=$(TARGET); \
+	  case $$build in \
+	    cpu) [ $$target = local_programs ] || target=all ;; \
+	    host | sim) parts=-DFABRICHECK_PARTS=$$PWD/build/cpu ;; \
+	  esac; \
 	  cmake -G Ninja -S . -B build/$$build -DFABRICHECK_RUNTIME=$${build%%-*} -DFABRICHECK_MPI=ON \
-	    $(CMAKE_OPTIONS) > $$log \
+	    $$parts $(CMAKE_OPTIONS) > $$log \
 	    || { cat $$log; exit 1; }; \
-	  cmake --build build/$$build --target $(TARGET) $(QUIET); \
+	  cmake --build build/$$build --target $$target $(QUIET); \
 	done
 
 setup-test:

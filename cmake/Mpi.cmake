@@ -58,5 +58,6 @@ function(fabricheck_rank_program name source)
     add_executable(${name} ${source})
     install(TARGETS ${name} RUNTIME)
   endif()
+  set_target_properties(${name} PROPERTIES LINKER_LANGUAGE CXX)  # the source may be an object
   target_link_libraries(${name} PRIVATE fabricheck_ranks ${ARGN})
 endfunction()

@@ -3,6 +3,12 @@
 # enabled where the whole project sees it.
 add_library(fabricheck_runtime INTERFACE)
 
+# Of programs on a CPU only kernels are worth -O3 (fabricheck_device_sources): they become vector code.
+# All else is mostly documents, and compiles unoptimized in half of the time. That code is the same on
+# this machine and on a simulated node: the runtime `cpu` compiles it, and no program, for both. SMPI
+# loads one copy of a program for each rank, so nothing of it may be one and the same in all copies.
+set(code_of_both $<$<CONFIG:Release>:-O0> -fPIC $<$<CXX_COMPILER_ID:GNU>:-fno-gnu-unique>)
+
 if(FABRICHECK_RUNTIME STREQUAL "host")
   find_package(OpenMP REQUIRED COMPONENTS CXX)
   add_library(fabricheck_host_runtime STATIC src/runtime/cpu/errors.cpp
@@ -12,9 +18,8 @@ if(FABRICHECK_RUNTIME STREQUAL "host")
   target_link_libraries(fabricheck_host_runtime
     PUBLIC OpenMP::OpenMP_CXX Threads::Threads PRIVATE PkgConfig::HWLOC)
   target_link_libraries(fabricheck_runtime INTERFACE fabricheck_host_runtime)
-  # Only kernels are worth -O3 (fabricheck_device_sources): they become vector code. Of all else -O1
-  # compiles in two thirds of the time. -march=native is left to the user, as for a plain C loop.
-  target_compile_options(fabricheck_runtime INTERFACE $<$<CONFIG:Release>:-O1>)
+  # -march=native is left to the user, as for a plain C loop.
+  target_compile_options(fabricheck_runtime INTERFACE ${code_of_both})
   set(FABRICHECK_DEVICE_LANGUAGE CXX)
 
 elseif(FABRICHECK_RUNTIME STREQUAL "sim")
@@ -28,13 +33,20 @@ elseif(FABRICHECK_RUNTIME STREQUAL "sim")
     src/runtime/sim/streams.cpp)
   target_include_directories(fabricheck_sim_runtime PUBLIC src/bench src/runtime/cpu src/runtime/sim)
   string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _ "${SIMGRID_VERSION}")
-  target_compile_definitions(fabricheck_sim_runtime PUBLIC FABRICHECK_SIMULATED
-    PRIVATE FABRICHECK_SIMGRID_MAJOR=${CMAKE_MATCH_1} FABRICHECK_SIMGRID_MINOR=${CMAKE_MATCH_2})
+  target_compile_definitions(fabricheck_sim_runtime PRIVATE
+    FABRICHECK_SIMGRID_MAJOR=${CMAKE_MATCH_1} FABRICHECK_SIMGRID_MINOR=${CMAKE_MATCH_2})
   target_link_libraries(fabricheck_sim_runtime
     PUBLIC OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json PkgConfig::SIMGRID)
   target_link_libraries(fabricheck_runtime INTERFACE fabricheck_sim_runtime)
-  # No time of this machine is measured, so only kernels are optimized: all else compiles in a third.
-  target_compile_options(fabricheck_runtime INTERFACE $<$<CONFIG:Release>:-O0> -fPIC)
+  target_compile_options(fabricheck_sim_runtime PRIVATE $<$<CONFIG:Release>:-O1>)
+  target_compile_options(fabricheck_runtime INTERFACE ${code_of_both})
+  set(FABRICHECK_DEVICE_LANGUAGE CXX)
+
+elseif(FABRICHECK_RUNTIME STREQUAL "cpu")
+  find_package(OpenMP REQUIRED COMPONENTS CXX)
+  target_include_directories(fabricheck_runtime INTERFACE src/runtime/cpu)
+  target_link_libraries(fabricheck_runtime INTERFACE OpenMP::OpenMP_CXX)
+  target_compile_options(fabricheck_runtime INTERFACE ${code_of_both})
   set(FABRICHECK_DEVICE_LANGUAGE CXX)
 
 elseif(FABRICHECK_RUNTIME STREQUAL "cuda")

@@ -270,14 +270,16 @@ def test_the_program_is_built_and_runs(tree):
     build = tree / "build"
     program = build / "count"
     main = "src/bench/CMakeFiles/count.dir/Unity/unity_0_cxx.cxx.o"
-    # The libraries are those of build/host: compiling them anew would take a minute.
-    libraries = sorted(
-        (ROOT / "build" / "host").rglob("libfabricheck_h*.a"), key=lambda path: path.name
-    )
+    # The libraries are those of make build: compiling them anew would take a minute.
+    libraries = [
+        *(ROOT / "build" / "cpu").rglob("libfabricheck_harness*.a"),
+        *(ROOT / "build" / "host").rglob("libfabricheck_h*.a"),
+    ]
+    together = ["-Wl,--start-group", *libraries, "-Wl,--end-group"]
     for command in (
         ["cmake", "-G", "Ninja", "-S", str(tree), "-B", str(build), "-DCMAKE_BUILD_TYPE=Debug"],
         ["cmake", "--build", str(build), "--target", main],
-        ["c++", build / main, *libraries, "-lhwloc", "-ldl", "-fopenmp", "-o", program],
+        ["c++", build / main, *together, "-lhwloc", "-ldl", "-fopenmp", "-o", program],
     ):
         subprocess.run(command, check=True, capture_output=True)
     done = subprocess.run(

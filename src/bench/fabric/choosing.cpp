@@ -8,6 +8,7 @@
 #include <tuple>
 
 #include "harness/statistics.hpp"
+#include "harness/vocabulary.hpp"
 
 namespace fabricheck::fabric {
 namespace {

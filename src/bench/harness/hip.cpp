@@ -1,5 +1,6 @@
 #include "harness/hip.hpp"
 
+#include "harness/build.hpp"
 #include "harness/devices.hpp"
 #include "harness/host.hpp"
 #include "harness/settings.hpp"

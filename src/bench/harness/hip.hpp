@@ -24,10 +24,6 @@ bool names_hardware(hipError_t error);
 /// Whether an error says that the program has no kernel for the device.
 bool names_missing_kernels(hipError_t error);
 
-/// The architectures that the kernels of this program were compiled for, as "gfx90a, gfx942"; empty
-/// on CPUs.
-std::string kernels_for();
-
 /// The failure that an error of a call on the current device is: Failure(setting) with both
 /// architectures if the program has no kernels for the device, Failure(device_error) if the error
 /// names hardware, else Failure(refused).

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 
+#include "harness/build.hpp"
 #include "harness/devices.hpp"
 #include "harness/energy.hpp"
 #include "harness/host.hpp"
@@ -421,21 +422,18 @@ void Run::worsen(Status status, const std::string& sentence) {
   }
 }
 
-std::string kernels_for() { return FABRICHECK_KERNELS_FOR; }
-
 std::string version_text() {
   const auto architectures = kernels_for();
-  return std::string(FABRICHECK_VERSION) + " (" + FABRICHECK_COMMIT +
-         ", runtime " FABRICHECK_RUNTIME + (architectures.empty() ? "" : " for " + architectures) +
-         ")";
+  return build_version() + " (" + build_commit() + ", runtime " + build_runtime() +
+         (architectures.empty() ? "" : " for " + architectures) + ")";
 }
 
 json describe_program(const std::string& name) {
   return {{"name", name},
-          {"version", FABRICHECK_VERSION},
-          {"commit", FABRICHECK_COMMIT},
-          {"runtime", FABRICHECK_RUNTIME},
-          {"compiler", FABRICHECK_COMPILER}};
+          {"version", build_version()},
+          {"commit", build_commit()},
+          {"runtime", build_runtime()},
+          {"compiler", build_compiler()}};
 }
 
 int run_program(const Program& program, int argc, char** argv) {

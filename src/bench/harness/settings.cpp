@@ -10,6 +10,8 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include "harness/build.hpp"
+
 namespace fabricheck {
 namespace {
 
@@ -27,8 +29,8 @@ struct Known {
   const char* runtimes;
 
   [[nodiscard]] bool obeyed() const {
-    return (" " + std::string(runtimes) + " ").find(" " FABRICHECK_RUNTIME " ") !=
-           std::string::npos;
+    const auto wanted = " " + build_runtime() + " ";
+    return (" " + std::string(runtimes) + " ").find(wanted) != std::string::npos;
   }
 };
 
@@ -127,13 +129,12 @@ std::vector<Setting> hiding_settings(int visible) {
   for (const auto& known : kVisible) {
     const auto value = variable(known.name);
     // An empty list hides every device from CUDA, and has no effect on ROCm.
-    const bool given =
-        value && (!value->empty() || std::string(FABRICHECK_RUNTIME) == runtime::cuda);
+    const bool given = value && (!value->empty() || build_runtime() == runtime::cuda);
     if (given && known.obeyed() && devices_named(*value) <= visible) {
       settings.push_back({known.name, value->empty() ? "empty" : *value, known.concerns});
     }
   }
-  const std::string built_for = FABRICHECK_RUNTIME;
+  const auto built_for = build_runtime();
   if (built_for != runtime::rocm && built_for != runtime::cuda) {
     return settings;
   }

@@ -24,6 +24,8 @@ namespace fabricheck {
 
 using nlohmann::json;
 
+const bool kSimulated = true;
+
 double host_seconds() { return fabricheck_sim::now(); }
 
 void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic) {

@@ -1,5 +1,6 @@
 // The one interface between programs and a simulated node. The build `sim` implements it in
-// simulated.cpp; in all other builds it is empty and costs nothing.
+// simulated.cpp; that of all other builds, not_simulated.cpp, does nothing. A program is told which
+// only when it is linked, so that both builds of a CPU have the same compiled code.
 //
 // The simulated node replaces the machine (its memory, NUMA domains, clock and drivers):
 // simulated.cpp also has the functions of host.hpp, numa.hpp, huge_pages.hpp and kfd.hpp. It has no
@@ -52,11 +53,9 @@ struct SimulatedFlip {
   int bit = 0;
 };
 
-#ifdef FABRICHECK_SIMULATED
-
 /// True when all times come from a simulation. All ranks of a launch are then one process, which no
 /// rank may end.
-constexpr bool kSimulated = true;
+extern const bool kSimulated;
 /// States what the next kernel on the stream reads and writes.
 void declare_traffic(hipStream_t stream, std::initializer_list<Traffic> traffic);
 /// States that the next kernel on the stream is one thread that makes `loads` loads from `array`,
@@ -95,28 +94,5 @@ nlohmann::json simulated_state();
 std::vector<SimulatedFlip> simulated_flips();
 /// Calls `told` when nothing in a simulation of ranks can proceed, until the result is called.
 std::function<void()> on_simulated_halt(const std::function<void()>& halt);
-
-#else
-
-constexpr bool kSimulated = false;
-inline void declare_traffic(hipStream_t, std::initializer_list<Traffic>) {}
-inline void declare_loads(hipStream_t, const void*, std::uint64_t) {}
-inline void declare_host_access(const void*, std::uint64_t) {}
-inline std::uint64_t moved_bytes(std::uint64_t bytes) { return bytes; }
-inline void run_simulated(const std::function<void()>& body) { body(); }
-inline void require_node() {}
-inline SamplingRules simulated_rules(SamplingRules rules) { return rules; }
-inline nlohmann::json describe_node() { return nullptr; }
-inline SimulatedPlace simulated_place() { return {}; }
-inline std::string simulated_node() { return {}; }
-inline std::vector<SimulatedNic> simulated_nics() { return {}; }
-inline std::string simulated_provider() { return {}; }
-inline nlohmann::json simulated_state() { return nullptr; }
-inline std::vector<SimulatedFlip> simulated_flips() { return {}; }
-inline std::function<void()> on_simulated_halt(const std::function<void()>&) {
-  return [] {};
-}
-
-#endif
 
 }  // namespace fabricheck

@@ -13,8 +13,8 @@ namespace fabricheck::mpi {
 namespace {
 
 // Enough to stand out of what else a node sends, in messages as large as those that are timed.
-constexpr int kMessages = kSimulated ? 1 : 4;
-constexpr int kMessageBytes = (kSimulated ? 1 : 16) << 20;
+const int kMessages = kSimulated ? 1 : 4;
+const int kMessageBytes = (kSimulated ? 1 : 16) << 20;
 /// A driver may update its counters a little later.
 constexpr auto kCountersSettle = std::chrono::milliseconds(20);
 
@@ -46,8 +46,8 @@ NetworkUse cross(MPI_Comm world, Accessor accessor, int peer, const std::string&
     (void)windows(exchange, false, kMessages, 1, patience);
     if (sends) {
       settle();
-      use = network_use(all, before, sent_bytes(all), std::uint64_t{kMessages} * kMessageBytes,
-                        open_provider());
+      use = network_use(all, before, sent_bytes(all),
+                        static_cast<std::uint64_t>(kMessages) * kMessageBytes, open_provider());
     }
     // The sender reads its counters before the other one sends, which moves them on one machine.
     meet(exchange, patience);

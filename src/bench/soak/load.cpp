@@ -92,7 +92,7 @@ std::vector<double> Load::work() {
 
 void Load::calibrate(double seconds) {
   // A simulated pass is as long as it is counted: calibration takes little of the node's time.
-  constexpr double shorter = kSimulated ? 100 : 1;
+  const double shorter = kSimulated ? 100 : 1;
   seconds /= shorter;
   for_each_lane([this](std::size_t lane) { (void)lanes_[lane]->prepare(); });
   for (int i = 0; i < kCalibrations; ++i) {
