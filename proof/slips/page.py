@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from proof.mutants.runs import ROOT
-from proof.slips.record import EXPLAINED, Outcome
+from proof.slips.record import SURVIVORS, Outcome
 
 PAGE = ROOT / "docs" / "evidence" / "slips.md"
 
@@ -50,14 +50,27 @@ def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"| {room} | {len(of_room)} | {seen} |"
     survivors = [outcome for outcome in outcomes if outcome.seen_by is None]
     if survivors:
-        yield "\nSurvivors:\n"
-        yield "| place | before | after | why |"
+        found = [SURVIVORS[each.key] for each in survivors if each.key in SURVIVORS]
+        since = sum(survivor.test is not None for survivor in found)
+        without = sum(survivor.why is not None for survivor in found)
+        yield (
+            f"\n{len(survivors)} survived: {since} of them a test sees since, and {without} change "
+            "nothing that a test could see:\n"
+        )
+        yield "| place | before | after | what came of it |"
         yield "| --- | --- | --- | --- |"
     for outcome in survivors:
         cells = [f"`{text.replace('|', chr(92) + '|')}`" for text in outcome.slip.lines]
-        why = EXPLAINED.get(outcome.key, "**not explained**")
         place = outcome.slip.path.removeprefix("src/fabricheck/")
-        yield f"| {place}:{outcome.slip.line} | {cells[0]} | {cells[1]} | {why} |"
+        yield f"| {place}:{outcome.slip.line} | {cells[0]} | {cells[1]} | {_came(outcome)} |"
+
+
+def _came(outcome: Outcome) -> str:
+    """Return what came of a survivor: the test that sees it now, or why none needs to."""
+    survivor = SURVIVORS.get(outcome.key)
+    if survivor is None:
+        return "**not explained**"
+    return f"seen since by `{survivor.test}`" if survivor.test else f"{survivor.why}"
 
 
 def write(seed: int, outcomes: Sequence[Outcome]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -13,11 +13,49 @@ import yaml
 from proof.mutants.runs import ROOT
 from proof.slips.drawing import Slip
 
-#: Why a slip survives that no test needs to see, by its file and its lines before and after.
-EXPLAINED = {
-    tuple(entry["slip"]): entry["why"]
-    for entry in yaml.safe_load((ROOT / "proof" / "slips" / "explained.yaml").read_text()) or ()
-}
+
+@dataclass(frozen=True)
+class Survivor:
+    """A slip that none of the tests saw that were chosen for it.
+
+    before, after: its line. test: which sees it now, below the folder of tests. why: no test needs
+    to see it; one of both is None.
+    """
+
+    path: str
+    before: str
+    after: str
+    test: str | None = None
+    why: str | None = None
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What names it: its file, and its line before and after."""
+        return self.path, self.before, self.after
+
+    @property
+    def name(self) -> str:
+        """Its line, and what becomes of it."""
+        return f"{self.path}: {self.before} -> {self.after}"
+
+    def changed(self, text: str) -> str | None:
+        """Return the text of its file with the slip in it; None where the line is gone."""
+        lines = text.splitlines(keepends=True)
+        for number, line in enumerate(lines):
+            if line.strip() == self.before:
+                lines[number] = line.replace(self.before, self.after)
+                return "".join(lines)
+        return None
+
+
+def _survivors() -> Iterator[Survivor]:
+    entries = yaml.safe_load((ROOT / "proof" / "slips" / "survivors.yaml").read_text())
+    for entry in entries:
+        yield Survivor(*entry["slip"], test=entry.get("test"), why=entry.get("why"))
+
+
+#: What came of those that survived, by what names them.
+SURVIVORS = {survivor.key: survivor for survivor in _survivors()}
 
 
 @dataclass(frozen=True)
@@ -38,8 +76,8 @@ class Outcome:
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether it survives, and no line says why that is right."""
-        return self.seen_by is None and self.key not in EXPLAINED
+        """Whether it survives, and neither has a test since nor a line that says why."""
+        return self.seen_by is None and self.key not in SURVIVORS
 
     @property
     def text(self) -> str:

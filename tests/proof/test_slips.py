@@ -5,12 +5,15 @@ from __future__ import annotations
 import ast
 from itertools import islice
 from multiprocessing.pool import ThreadPool
+from pathlib import Path
 
 import pytest
 
 from proof.mutants import chosen
 from proof.slips import cpp, drawing
-from proof.slips.record import Outcome, Record
+from proof.slips.record import SURVIVORS, Outcome, Record, Survivor
+
+TESTS = Path(__file__).parents[1]
 
 TEXT = '''"""A file."""
 
@@ -102,7 +105,7 @@ def test_a_run_that_was_ended_is_taken_up_where_it_was(root, tmp_path):
     assert [each.counts for each in outcomes] == [True, False, True, True]
 
 
-class Tests:
+class Failing:
     """A tree whose tests fail in their order, unless they are left out."""
 
     def __init__(self, *failing):
@@ -119,7 +122,22 @@ class Tests:
 def test_a_test_that_fails_without_the_change_sees_nothing_and_hides_no_other(
     monkeypatch, fail_always, seen
 ):
-    monkeypatch.setattr(chosen, "unchanged", lambda scratch: Tests(*fail_always))
+    monkeypatch.setattr(chosen, "unchanged", lambda scratch: Failing(*fail_always))
     chosen.passes_without_a_change.cache_clear()
-    assert chosen.first_failure(Tests("a", "b"), ["a", "b", "c"], "")[0] == seen
+    assert chosen.first_failure(Failing("a", "b"), ["a", "b", "c"], "")[0] == seen
     chosen.passes_without_a_change.cache_clear()
+
+
+def test_a_survivor_is_made_where_its_line_is():
+    survivor = Survivor("a.py", "if a > 1:", "if a >= 1:", test="test_a")
+    assert survivor.changed("def f(a):\n    if a > 1:\n") == "def f(a):\n    if a >= 1:\n"
+    assert survivor.changed("def f(a):\n    if a > 10:\n") is None
+
+
+def test_each_survivor_has_a_test_that_is_there_or_a_reason():
+    for survivor in SURVIVORS.values():
+        assert (survivor.test is None) != (survivor.why is None), survivor.name
+        if survivor.test is not None:
+            file, _, test = survivor.test.partition("::")
+            assert (TESTS / file).exists(), survivor.test
+            assert not test or f"def {test}(" in (TESTS / file).read_text(), survivor.test
