@@ -108,43 +108,22 @@ def test_a_node_as_its_model(tmp_path, tree, model):
 @pytest.mark.parametrize(
     ("tree", "model", "differences"),
     [
-        (
-            "mi250x-links-gone",
-            "mi250x",
-            [
-                "Pair 0-1: 4 links in mi250x, 3 links in the driver.",
-                "Pair 1-3: 1 link in mi250x, no direct link in the driver.",
-            ],
-        ),
-        (
-            "mi300x-link-2-5-gone",
-            "mi300x",
-            ["Pair 2-5: 1 link in mi300x, no direct link in the driver."],
-        ),
-        (
-            "mi250x-device-off-the-bus",
-            "mi250x",
-            ["The node has 8 amd devices in mi250x, 7 amd devices in the driver."],
-        ),
-        (
-            "mi250x-device-off-the-driver",
-            "mi250x",
-            [
-                "The node has 8 amd devices in mi250x, 7 amd devices in the driver.",
-                "The driver lacks the device at 0000:d6:00.0, which PCI shows.",
-            ],
-        ),
+        ("mi250x-links-gone", "mi250x", 2),
+        ("mi300x-link-2-5-gone", "mi300x", 1),
+        ("mi250x-device-off-the-bus", "mi250x", 1),
+        ("mi250x-device-off-the-driver", "mi250x", 2),
     ],
 )
-def test_what_is_gone_is_lost(tmp_path, tree, model, differences):
+def test_what_is_gone_is_lost(tmp_path, tree, model, differences, wording):
     found = recorded(tmp_path, inventories.kept(tree), model)
-    assert differences_of(found) == differences
-    assert lost_of(found) == differences
+    assert len(lost_of(found)) == differences
+    assert differences_of(found) == lost_of(found)
+    wording(lost_of(found))
     if model == "mi300x":
         # One link for each pair needs no model.
         found = recorded(tmp_path, inventories.kept(tree), None)
-        said = "Pair 2-5: no direct link, and 1 of each other pair, in the driver."
-        assert differences_of(found) == lost_of(found) == [said]
+        assert differences_of(found) == lost_of(found)
+        wording(differences_of(found))
         assert [(one["devices"], one["found"]) for one in found["differences"]] == [([2, 5], 0)]
     if "device" in tree:
         assert any("odd number" in note for note in found["notes"])
