@@ -60,8 +60,9 @@ RULES: tuple[tuple[str, str, Sequence[str]], ...] = (
     ("unit", r"\b1024\b", ("1000",)),
 )  # fmt: skip
 
-#: What `make test` builds, each with its options of CMake.
-_BUILDS = {"host": "", "sim": "-DFABRICHECK_TESTS=ON"}
+#: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those of
+#: host, too.
+_BUILDS = ("host", "sim")
 
 #: What sees a slip that the likeliest tests do not.
 _ALL_TESTS = ("programs", "sim")
@@ -112,8 +113,8 @@ def built(scratch: str) -> Tree:
     """Return the copy of the tree that this process has, with builds of its own."""
     tree = Tree.copied(Path(scratch) / f"cpp-{os.getpid()}")
     (tree.folder / "build").unlink()
-    for name, options in _BUILDS.items():
-        command = ["make", "programs", f"BUILDS={name}", f"CMAKE_OPTIONS={options}"]
+    for name in _BUILDS:
+        command = ["make", "programs", f"BUILDS={name}", "CMAKE_OPTIONS=-DFABRICHECK_TESTS=ON"]
         subprocess.run(command, cwd=tree.folder, check=True, capture_output=True)
     return tree
 
@@ -158,9 +159,10 @@ def see(slip: Slip, scratch: str) -> str | None:
 
 
 def _first_failure(slip: Slip, tree: Tree, scratch: str) -> str | None:
-    command = ["ctest", "--test-dir", "build/sim", "--timeout", "120"]
-    if subprocess.run(command, cwd=tree.folder, capture_output=True).returncode:
-        return "(unit tests)"
+    for name in _BUILDS:
+        command = ["ctest", "--test-dir", f"build/{name}", "--timeout", "120"]
+        if subprocess.run(command, cwd=tree.folder, capture_output=True).returncode:
+            return "(unit tests)"
     for tests in (*chosen.likeliest(slip), _ALL_TESTS):
         if tests:
             failed, _ = chosen.first_failure(tree, tests, scratch, _TESTS_S)

@@ -19,9 +19,9 @@ place that a seed draws, and the tests run that `make check` would choose for su
 Changes of annotations are drawn again; a slip with which the package cannot be imported is seen.
 
 In C++ rules of our own change operators, bounds, orders and units (`proof/slips/cpp.py`). What does
-not compile, or leaves the machine code as it was, is drawn again. The unit tests run, then those
-that `make check` would choose, and where these see nothing all tests of the programs and of the
-simulated node.
+not compile, or leaves the machine code as it was, is drawn again. The unit tests run (those of the
+host's programs are in `make test-all`), then the tests that `make check` would choose, and where
+these see nothing all tests of the programs and of the simulated node.
 """
 
 

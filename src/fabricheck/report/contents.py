@@ -53,7 +53,7 @@ class Part(findings.Partition):
     @property
     def clock(self) -> str:
         """The clock of its numbers: measured, simulated, or none if there are none."""
-        return self.observed.clock if self.observed.documents else "no results"
+        return self.observed.clock_in_words
 
     @property
     def unseen(self) -> str:

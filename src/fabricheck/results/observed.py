@@ -128,6 +128,11 @@ class Observed:
         return "simulated" if self.simulated else "measured"
 
     @property
+    def clock_in_words(self) -> str:
+        """Its clock, or that there are no results."""
+        return self.clock if self.documents else "no results"
+
+    @property
     def overlay(self) -> str | None:
         """The name of the overlay that changed the simulated node; None for a healthy one."""
         nodes = filter(None, (document.get("node") for document in self.documents))

@@ -79,7 +79,7 @@ def of_partition(
     return Claims(
         where=observed.where,
         on=observed.on,
-        clock=observed.clock if observed.documents else "no results",
+        clock=observed.clock_in_words,
         runtimes=sorted(observed.runtimes),
         node=observed.node.name if observed.node else None,
         overlay=observed.overlay,
