@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import re
 import sys
@@ -54,9 +55,31 @@ def session(request, tmp_path_factory):
         yield request.param
 
 
-def said(command, *words: str) -> str:
-    # Broken lines and escapes of Markdown take nothing from a sentence.
-    return re.sub(r"\s+", " ", command(*words, code=None).stdout)
+@pytest.fixture(scope="module")
+def said(session, command):
+    """Return a function that gives what a command says of the session, which changes nothing."""
+
+    @functools.cache
+    def said(*words: str) -> str:
+        # Broken lines and escapes of Markdown take nothing from a sentence.
+        return re.sub(r"\s+", " ", command(*words, code=None).stdout)
+
+    return said
+
+
+@pytest.fixture(scope="module")
+def page(said) -> str:
+    """The pages that `report` writes of the session."""
+    said("report", "results")
+    pages = list(Path("results/reports-html").rglob("index.html"))
+    assert pages
+    return "".join(map(Path.read_text, pages))
+
+
+@pytest.fixture(scope="module")
+def judged(said):
+    """The nodes of the verdict."""
+    return json.loads(said("verdict", "results", "--json"))["nodes"]
 
 
 def counted(text: str) -> set[str]:
@@ -72,43 +95,25 @@ def in_words(diagnosis) -> str:
     )
 
 
-def judged(command):
-    """Return the nodes of the verdict."""
-    return command("verdict", "results", json=True, code=None).json["nodes"]
-
-
-def page(command):
-    said(command, "report", "results")
-    pages = list(Path("results/reports-html").rglob("index.html"))
-    assert pages
-    return "".join(map(Path.read_text, pages))
-
-
-def test_every_text_of_a_session_counts_its_missed_limits_alike(command, session):
-    told = [
-        one["diagnosis"]
-        for one in judged(command)
-        if one["diagnosis"] and one["diagnosis"]["degraded"]
-    ]
+def test_every_text_of_a_session_counts_its_missed_limits_alike(session, said, page, judged):
+    told = [one["diagnosis"] for one in judged if one["diagnosis"] and one["diagnosis"]["degraded"]]
     expected = set(map(in_words, told))
     assert expected or session is not made_slow
     of_verdict = {in_words(one) for one in told if one["node_model"]}
-    assert counted(said(command, "verdict", "results")) == of_verdict
-    assert counted(said(command, "diagnose", "results")) == expected
-    assert counted(said(command, "summary", "results")) == expected
-    assert counted(page(command)) == expected
+    assert counted(said("verdict", "results")) == of_verdict
+    assert counted(said("diagnose", "results")) == expected
+    assert counted(said("summary", "results")) == expected
+    assert counted(page) == expected
 
 
 @pytest.mark.parametrize("session", [made_slow], indirect=True)
-def test_all_missed_metrics_of_a_check_are_counted(command, session):
+def test_all_missed_metrics_of_a_check_are_counted(session, said, page, judged):
     """A verdict lists few of many reasons, and says how many more there are."""
-    (node,) = judged(command)
-    kept, limited = re.search(
-        r"(\d+) of (\d+) metrics within", said(command, "summary", "results")
-    ).groups()
+    (node,) = judged
+    kept, limited = re.search(r"(\d+) of (\d+) metrics within", said("summary", "results")).groups()
     missed = int(limited) - int(kept)
     assert node["diagnosis"]["misses"] == missed > 40
     reasons = [one for one in node["reasons"] if one["check"]]
     assert len(reasons) < sum(one["stands_for"] for one in reasons) == missed
-    found = re.findall(r"[Aa]nd (\d+) more(?: of this check|</a>)", page(command))
+    found = re.findall(r"[Aa]nd (\d+) more(?: of this check|</a>)", page)
     assert sum(map(int, found)) == missed - len(MADE_SLOW)
