@@ -209,7 +209,9 @@ class Tree:
         # A test file imports another one by its name, or by its folder's and its own.
         helpers = [file for file in tests if file.path.name != "conftest.py"]
         self.helpers = {file.module: file for file in helpers}
-        self.helpers |= {self._of_source(root / "tests", one.path).module: one for one in helpers}
+        self.helpers |= {
+            self._of_source(root / "tests", helper.path).module: helper for helper in helpers
+        }
         self.wanted = None if changes is None else self._wanted(changes)
         self.tests: list[Test] = []
         for file in tests:
@@ -433,7 +435,7 @@ class Tree:
                 scores[number] += FIRST
             if test.path == change.path and any(line in test.text for line in changed):
                 scores[number] = math.inf
-        return [self.tests[number] for number in sorted(scores, key=lambda one: -scores[one])]
+        return [self.tests[number] for number in sorted(scores, key=lambda test: -scores[test])]
 
 
 @cache

@@ -33,7 +33,7 @@ LONGER = {
 
 
 #: Names of variables, parameters and fields that do not say what they hold.
-EMPTY_NAMES = {"told", "said", "found", "kept", "own"}
+EMPTY_NAMES = {"told", "said", "found", "kept", "own", "one", "it"}
 
 #: The files with members of a result document, which has `found` beside `expected`.
 MEMBERS_OF_A_DOCUMENT = (

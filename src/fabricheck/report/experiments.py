@@ -147,7 +147,9 @@ def _place(reference: Reference, series: list[Series]) -> tuple[bool, bool, bool
 
 def _extremes(reference: Reference, series: list[Series]) -> tuple[Extreme, Extreme]:
     in_unit = (point for point in series if point.unit == reference.metric.unit)
-    ordered = sorted(in_unit, key=lambda it: it.value if it.better == "higher" else -it.value)
+    ordered = sorted(
+        in_unit, key=lambda metric: metric.value if metric.better == "higher" else -metric.value
+    )
     ends = [Extreme(point.value, point.place) for point in ordered] or [
         Extreme(reference.metric.value or 0.0, "")
     ]

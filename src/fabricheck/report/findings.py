@@ -282,9 +282,9 @@ class Partition:
         """The metrics that missed their limit."""
         return sorted(
             (
-                it
-                for it in self.observed.metrics
-                if it.recorded.nearest_limit and it.recorded.missed
+                metric
+                for metric in self.observed.metrics
+                if metric.recorded.nearest_limit and metric.recorded.missed
             ),
             key=_margin,
         )
@@ -294,9 +294,9 @@ class Partition:
         """The metrics within their limit, the one nearest to it first."""
         return sorted(
             (
-                it
-                for it in self.observed.metrics
-                if it.margin is not None and not it.recorded.missed
+                metric
+                for metric in self.observed.metrics
+                if metric.margin is not None and not metric.recorded.missed
             ),
             key=_margin,
         )

@@ -198,8 +198,12 @@ def _by_intervals(
 
 def _too_few_samples(a: Estimate, b: Estimate) -> str:
     """Return which side has too few samples for an interval; of both the one with fewer."""
-    lacking = [(side, it) for side, it in (("A", a), ("B", b)) if it.interval is None]
-    side, estimate = min(lacking, key=lambda each: each[1].n)
+    if a.interval is not None:
+        side, estimate = "B", b
+    elif b.interval is not None or a.n <= b.n:
+        side, estimate = "A", a
+    else:
+        side, estimate = "B", b
     if estimate.n == 0:
         return f"{side} has no samples of its own"
     return f"{side} has {count(estimate.n, 'sample')} and needs {FEWEST}"

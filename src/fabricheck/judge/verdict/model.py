@@ -253,7 +253,9 @@ Status = TypeVar("Status", bound=_Status)
 
 def by_label(statuses: Iterable[Status]) -> dict[str, list[Status]]:
     """Group statuses by how they are printed, the worst first."""
-    ordered = sorted(statuses, key=lambda it: (STATUSES.index(it.status), bool(it.provisional)))
+    ordered = sorted(
+        statuses, key=lambda each: (STATUSES.index(each.status), bool(each.provisional))
+    )
     return grouped((status.label, status) for status in ordered)
 
 

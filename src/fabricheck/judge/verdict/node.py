@@ -39,6 +39,7 @@ from fabricheck.results.causes import Errors, sentence_of
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import RequestedNode
+from fabricheck.results.session_checks import PartitionChecks
 from fabricheck.schedulers import table
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice, known
@@ -69,9 +70,9 @@ class NodeJudgement:
         #: The sets that must be complete: those that a session ran as a whole.
         whole = [source.choice.set for source in results.sources] if set_tag is None else [set_tag]
         self.sets = list(dict.fromkeys(name for name in whole if name is not None))
-        recorded = {
-            where: it for source in results.sources for where, it in source.recorded.items()
-        }
+        recorded: dict[str, PartitionChecks] = {}
+        for source in results.sources:
+            recorded |= source.recorded
         self.recorded = {
             where: recorded[where] for where in results.partitions if where in recorded
         }
