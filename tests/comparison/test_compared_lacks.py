@@ -6,6 +6,8 @@ import pytest
 from two_sessions import HEALTHY, document, judged, numbers, pair, results, spread
 
 import factories
+from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.judge.comparison.compare import side
 from session_builder import SessionBuilder, write_job
 
 
@@ -103,12 +105,14 @@ def test_a_document_of_a_folder_that_ended_early_is_unread_and_not_worse(command
     assert (code, only["outcomes"], len(only["unread"])) == (4, [], 1)
 
 
-def test_a_job_without_any_session_is_not_there(command, before, tmp_path):
-    job = write_job(tmp_path / "b", {"node1": 10.0, "node2": 10.0})
+def test_a_job_without_any_session_is_not_there_and_a_node_of_it_is_unread(tmp_path):
+    job = write_job(tmp_path, {"node1": 10.0, "node2": 10.0})
     for report in job.glob("*/reports/*.json"):
         report.write_text("{")
-    ended = command("compare", before, job, code=3)
-    assert ended.stderr == f"fabricheck: There is no session of any node in {job}.\n"
+    with pytest.raises(NotFoundError, match="no session of any node"):
+        side(str(job))
+    with pytest.raises(InvalidInputError, match=r"node2.*this is not a complete run report"):
+        side(f"{job}@node2")
 
 
 def test_a_partition_that_b_lacks_is_missing(command, before, tmp_path):

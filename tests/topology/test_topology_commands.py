@@ -230,18 +230,6 @@ def test_write_a_draft(command, tmp_path):
     assert "cannot be written" in failed(nowhere)
 
 
-def test_a_row_of_links_is_a_line_of_a_draft(command, tmp_path):
-    told = described(tmp_path, inventories.kept("mi250x"))
-    lines = command("node", "draft", "mine", "--from", told).stdout.splitlines()
-    rows = [f"  - {list(row)}" for row in load("mi250x").link_matrix]
-    assert [line for line in lines if line in rows] == rows
-
-
-def test_drivers_have_a_minute_to_describe_this_machine(command, drivers):
-    ended = command("node", "best-gpus", "-k", "1", *drivers(None, code=6), code=6)
-    assert " within 60 s" in failed(ended)
-
-
 def test_texts_of_tools_do_not_tell_enough_for_a_draft(command):
     said = failed(command("node", "draft", "mine", "--from", BANDWIDTH, code=4))
     assert "does not tell enough of a node: run this suite's program inventory there" in said

@@ -10,8 +10,10 @@ import yaml
 import inventories
 import topology_texts as texts
 from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.vocabulary import EXIT_CODE
 from fabricheck.node import load, node_directory
 from fabricheck.node.loading import available
+from fabricheck.tools.runner import TimeLimit
 from fabricheck.tools.topology import inventory
 from fabricheck.tools.topology.comparison import compare
 from fabricheck.tools.topology.drafting import drafted
@@ -195,6 +197,18 @@ def test_each_node_is_drafted_from_what_its_driver_tells(tmp_path, name):
     assert [one.domain for one in draft.devices] == [one.domain for one in model.devices]
     assert [one.cores for one in draft.domains] == [one.cores for one in model.domains]
     assert draft.packages == model.packages or "MI250" not in model.device_model
+
+
+def test_a_list_of_plain_values_is_a_line_of_a_draft():
+    lines = drafted(inventory.reported(inventories.kept("mi250x")), "mine").splitlines()
+    rows = [f"  - {list(row)}" for row in MAP_A.link_matrix]
+    assert [line for line in lines if line in rows] == rows
+
+
+def test_this_machine_has_a_minute_to_describe_itself(tmp_path):
+    folder = inventories.programs(tmp_path, None, code=EXIT_CODE["time-limit"])
+    with pytest.raises(TimeLimit, match=" within 60 s"):
+        inventory.this_machine(folder)
 
 
 def test_a_switch_has_the_links_of_the_device_with_most():
