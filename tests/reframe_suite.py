@@ -116,7 +116,8 @@ class Suite:
         self.topics: Sequence[str] = TOPICS
         self.log = folder / "fake.log"
         # The stand-ins are of programs of one process; who has those of ranks says so.
-        self.variables: dict[str, str] = {"FABRICHECK_MPI": "OFF"}
+        # Each virtual device is measured where their number is asked for (config/sites/local.py).
+        self.variables: dict[str, str] = {"FABRICHECK_MPI": "OFF", "FABRICHECK_HOST_DEVICES": "2"}
         self.programs.mkdir()
         for name, fake in FAKES.items():
             program = self.programs / name

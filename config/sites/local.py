@@ -1,5 +1,7 @@
 """Any machine without a site file of its own: its memory, its GPUs, and a simulated node."""
 
+import os
+
 from fabricheck.core import checkout
 from fabricheck.node import load
 from fabricheck.rfm import host
@@ -31,6 +33,10 @@ site_configuration = {
                         # One array or message, and the sizes and blocks of scans.
                         "array_bytes": host.array_bytes(),
                         "arrays_fit_caches": host.arrays_fit_caches(),
+                        # One device alone stands for all: the others are the same memory again.
+                        # Who asks for a number of them has each measured.
+                        "one_memory": "FABRICHECK_HOST_DEVICES" not in os.environ,
+                        "series_seconds": 0.25,
                         "scan_sizes": f"1KiB:{host.scan_bytes()}",
                         "scan_block_sizes": [64, 128, 256, 512, 1024],
                         "copy_sizes": f"256:{host.scan_bytes()}",

@@ -158,6 +158,7 @@ class Session:
                 "RFM_REFERENCE_PREFIX": str(ROOT / "reference_values"),
                 "FABRICHECK_RESULTS": str(folder / "results"),
                 "FABRICHECK_HOST_PROGRAMS": str(programs),
+                "FABRICHECK_HOST_DEVICES": "2",  # each is measured
                 "FABRICHECK_SIM_PROGRAMS": str(programs),
                 **self.variables,
             },

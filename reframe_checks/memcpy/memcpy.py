@@ -106,7 +106,8 @@ class CopyCheck(MeasuringCheck):
 
     def program_arguments(self):
         """Return the arguments, and the partition's sizes and noise limit."""
-        places = ["--devices", self.devices, "--domains", self.domains]
+        devices = self.alone_option if self.devices == "each" else self.devices
+        places = ["--devices", devices, "--domains", self.domains]
         what = ["--memory", ",".join(self.memory)]
         what += ["--operations", ",".join(self.operations)]
         limits = ["--sizes", self.sizes(), "--noise-limit", str(self.host_noise_limit)]
@@ -115,7 +116,7 @@ class CopyCheck(MeasuringCheck):
     def population(self):
         """Return the devices that must have been measured, each alone."""
         named = self.devices.split(",")
-        devices = range(self.device_count) if self.devices == "each" else list(map(int, named))
+        devices = self.alone if self.devices == "each" else list(map(int, named))
         return {"device": devices, "device_set": [[device] for device in devices]}
 
 

@@ -71,7 +71,8 @@ class StreamCheck(MeasuringCheck):
     def program_arguments(self):
         """Return the arguments of the class and those of the partition."""
         size = str(self.extra("array_bytes"))
-        arguments = [argument.format(array_bytes=size) for argument in self.arguments]
+        alone = self.alone_option
+        arguments = [each.format(array_bytes=size, alone=alone) for each in self.arguments]
         return [*arguments, "--noise-limit", str(self.extra("noise_limit"))]
 
 
@@ -83,6 +84,10 @@ class OwnMemoryCheck(StreamCheck):
         product = self.node.device_model if self.node else None
         return [*super().program_arguments(), *products.kernel_shape(product).options]
 
+    def population(self):
+        """Return the devices that must have been measured, each alone."""
+        return {"device": self.alone}
+
 
 @rfm.simple_test
 class stream_local(OwnMemoryCheck):
@@ -90,7 +95,7 @@ class stream_local(OwnMemoryCheck):
 
     descr = "STREAM on the memory of each device alone (E1)"
     tags = {"E1", "smoke", "node", "full"}
-    arguments = ("--devices", "each", "--sizes", "{array_bytes}", "--series-time", "1")
+    arguments = ("--devices", "{alone}", "--sizes", "{array_bytes}", "--series-time", "1")
     metrics = tuple(
         stream(f"{kernel}_{reduce}", reduce, experiment="E1", role="single", operation=kernel)
         for kernel in KERNELS
@@ -107,7 +112,7 @@ class stream_again(OwnMemoryCheck):
     valid_systems = ["+devices +peers"]
     repeats = "stream_local"
     arguments = (
-        *("--devices", "each", "--kernels", "copy", "--sizes", "{array_bytes}"),
+        *("--devices", "{alone}", "--kernels", "copy", "--sizes", "{array_bytes}"),
         *("--max-samples", "7"),
     )
     metrics = (

@@ -81,6 +81,9 @@ def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_
     local = arguments["stream_local"]
     assert re.match(r"--devices each --sizes \d+ ", local)
     assert int(local.split()[3]) >= 128 << 20
+    # A series that has its samples takes no more time on a machine without GPUs.
+    assert " --series-time 0.25 " in local
+    assert " --series-time 0.25 " in arguments["memcpy_near"]
     assert local.endswith("--block-sizes 256 --time-limit 120 --output result.json")
     scan = re.search(r"--sizes 1KiB:(\d+) --block-sizes 64,128,256", arguments["stream_scan"])
     assert int(scan[1]) >= 256 << 20
@@ -103,6 +106,20 @@ def test_metrics_have_the_series_that_they_are_made_of(whole):
     assert found["triad_worst"] == (6.8744, "worst", 2)
     # By its name nobody could tell that it is of shares.
     assert found["copy_all_share"][1:] == ("worst", 2)
+
+
+def test_the_first_of_virtual_devices_stands_for_their_one_memory(suite):
+    del suite.variables["FABRICHECK_HOST_DEVICES"]
+    assert suite("-r", "-n", "stream_local", "-n", "memcpy_near$").status == 0
+    files = list((suite.results / "output").glob("*/local/host/host/*/result.json"))
+    assert len(files) == 2
+    for file in files:
+        document = load(file)
+        assert document["arguments"][1:3] == ["--devices", "0"]
+        assert len(document["devices"]) == 2
+        assert {series["device"] for series in document["series"]} <= {0, None}
+    found = {row.metric: len(row.series) for row in read([str(suite.results)]).metrics}
+    assert found["triad_worst"] == found["h2d_pinned_near_worst"] == 1
 
 
 def test_more_devices_by_the_variable(suite):

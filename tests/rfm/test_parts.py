@@ -306,10 +306,10 @@ def test_arrays_of_large_caches_are_not_larger_than_needed(tmp_path):
 
 def test_arrays_of_few_cores_are_bounded_by_time(tmp_path):
     cpu(tmp_path, 0, shared="0-1", cache=f"{480 << 10}K")
-    assert host.array_bytes(tmp_path, cores=2) == 256 << 20
+    assert host.array_bytes(tmp_path, cores=2) == 128 << 20
     assert host.arrays_fit_caches(tmp_path, cores=2)
-    assert host.array_bytes(tmp_path, cores=8) == 960 << 20  # both: four times 480 MiB
-    assert not host.arrays_fit_caches(tmp_path, cores=8)
+    assert host.array_bytes(tmp_path, cores=16) == 960 << 20  # both: four times 480 MiB
+    assert not host.arrays_fit_caches(tmp_path, cores=16)
 
 
 def test_a_machine_that_hides_its_caches_and_frequency(tmp_path):

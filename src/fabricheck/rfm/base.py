@@ -175,6 +175,19 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
         return {"device": range(self.device_count)}
 
     @property
+    def alone(self) -> Sequence[int]:
+        """The devices that are measured alone, in turn; the first where all have one memory."""
+        one_memory = self.current_partition.extras.get("one_memory", False)
+        return range(1 if one_memory else self.device_count)
+
+    @property
+    def alone_option(self) -> str:
+        """The same in the form of an option for devices."""
+        if len(self.alone) == self.device_count:
+            return "each"
+        return ",".join(map(str, self.alone))
+
+    @property
     def node(self) -> NodeModel | None:
         """The healthy node model of the partition; ``None`` if it names none.
 
@@ -337,7 +350,16 @@ class MeasuringCheck(OnPartition, rfm.RunOnlyRegressionTest, special=True):  # t
 
     def _command_line(self) -> tuple[str, ...]:
         limits = ("--time-limit", str(self.seconds), "--output", RESULT)
-        return (*self.program_arguments(), *limits)
+        return (*self._bounded_by_time(self.program_arguments()), *limits)
+
+    def _bounded_by_time(self, arguments: Sequence[str]) -> list[str]:
+        """Return the arguments, with a series' time as short as the partition has it."""
+        bounded = list(arguments)
+        most = self.current_partition.extras.get("series_seconds")
+        if most is not None and "--series-time" in bounded:
+            value = bounded.index("--series-time") + 1
+            bounded[value] = str(min(float(bounded[value]), most))
+        return bounded
 
     @run_before("run")  # type: ignore[untyped-decorator]
     def _require_no_result(self) -> None:

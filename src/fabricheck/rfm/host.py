@@ -134,9 +134,9 @@ PAST_ANY_CACHE = 4 << 30
 
 
 #: Bytes of both arrays of a copy for each core that may run: a bound of time, stated in bytes so
-#: that all sessions of a machine measure the same. A core that copies 5 GB/s (assumed) takes 0.05
-#: s, and a check makes some 200 passes over its arrays.
-BYTES_OF_A_CORE = 256 << 20
+#: that all sessions of a machine measure the same. A core that copies 5 GB/s (assumed) takes
+#: 0.03 s, and a check makes some 100 passes over its arrays.
+BYTES_OF_A_CORE = 128 << 20
 
 
 def array_bytes(cpus: Path = CPUS, cores: int | None = None) -> int:
