@@ -60,8 +60,8 @@ RULES: tuple[tuple[str, str, Sequence[str]], ...] = (
     ("unit", r"\b1024\b", ("1000",)),
 )  # fmt: skip
 
-#: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those of
-#: host, too.
+#: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those
+#: of host, too.
 _BUILDS = ("host", "sim")
 
 #: What sees a slip that the likeliest tests do not.
