@@ -61,8 +61,12 @@ RULES: tuple[tuple[str, str, Sequence[str]], ...] = (
 )  # fmt: skip
 
 #: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those
-#: of host, too.
+#: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those
+#: of host, too; and what these have in common, before them.
 _BUILDS = ("host", "sim")
+_COMMON = "cpu"
+_BUILDS = ("host", "sim")
+_COMMON = "cpu"
 
 #: What sees a slip that the likeliest tests do not.
 _ALL_TESTS = ("programs", "sim")
@@ -121,7 +125,7 @@ def built(scratch: str) -> Tree:
 
 def _build(tree: Tree) -> bool:
     """Build the programs; returns whether they compile."""
-    for name in _BUILDS:
+    for name in (_COMMON, *_BUILDS):
         command = ["cmake", "--build", f"build/{name}"]
         ended = subprocess.run(command, cwd=tree.folder, capture_output=True, timeout=_BUILD_S)
         if ended.returncode:
