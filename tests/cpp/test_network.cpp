@@ -128,10 +128,10 @@ TEST_CASE("Places are of addresses, of a list of nodes, or unknown") {
   const Tree tree;
   write(tree.root / "places", "n1 a leaf1\nn2 a leaf2\n\nn3 b leaf3\n");
   const Places listed((tree.root / "places").string());
-  CHECK(distance_of(listed.of("n1", ""), listed.of("n1", "")) == "same-switch");
-  CHECK(distance_of(listed.of("n1", ""), listed.of("n2", "")) == "same-group");
-  CHECK(distance_of(listed.of("n1", ""), listed.of("n3", "")) == "other-group");
-  CHECK(distance_of(listed.of("n1", ""), listed.of("n4", "")).empty());
+  CHECK(distance_of(listed.place_of("n1", ""), listed.place_of("n1", "")) == "same-switch");
+  CHECK(distance_of(listed.place_of("n1", ""), listed.place_of("n2", "")) == "same-group");
+  CHECK(distance_of(listed.place_of("n1", ""), listed.place_of("n3", "")) == "other-group");
+  CHECK(distance_of(listed.place_of("n1", ""), listed.place_of("n4", "")).empty());
 }
 
 TEST_CASE("A file of places that is missing or has another line is refused") {
