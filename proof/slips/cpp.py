@@ -61,10 +61,7 @@ RULES: tuple[tuple[str, str, Sequence[str]], ...] = (
 )  # fmt: skip
 
 #: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those
-#: What is built, both with their unit tests: `make test` runs those of sim, `make test-all` those
 #: of host, too; and what these have in common, before them.
-_BUILDS = ("host", "sim")
-_COMMON = "cpu"
 _BUILDS = ("host", "sim")
 _COMMON = "cpu"
 
