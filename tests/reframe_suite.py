@@ -16,8 +16,9 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import jsonschema
 import reframe
-from reframe.core import runtime
+from reframe.core import decorators, runtime
 from reframe.core.logging import LoggerAdapter
 from reframe.frontend import cli
 from reframe.utility import osext
@@ -32,6 +33,7 @@ assert gitlab and sites
 
 ROOT = Path(__file__).resolve().parents[1]
 HERE = ROOT / "tests" / "rfm"
+OWN_CHECKS = ROOT / "reframe_checks"
 FAKES = {
     "stream": HERE / "fake_stream.py",
     "memcpy": HERE / "fake_copies.py",
@@ -93,6 +95,37 @@ def _asking_srun_once(run_command: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
+def _validate(content: Any, schema: Any) -> None:
+    """Do as jsonschema.validate; that ReFrame's own schema is one need not be asked each time."""
+    validator = jsonschema.validators.validator_for(schema)(schema)
+    error = jsonschema.exceptions.best_match(validator.iter_errors(content))
+    if error is not None:
+        raise error
+
+
+def _noting(set_variables: Callable[..., Any], noted: list[Any]) -> Callable[..., Any]:
+    """Return ReFrame's setter of variables of checks, by -S or for a dry run; it notes whose."""
+
+    def noting(registry: Any, variables: Any) -> Any:
+        if variables:
+            noted.append(registry)
+        return set_variables(registry, variables)
+
+    return noting
+
+
+def _forget(changed: bool) -> None:
+    """Forget the settings and the check files that ReFrame imported.
+
+    The repository's own checks stay unless their variables changed: they have nothing else that is
+    of a session, and importing them anew takes a quarter of it.
+    """
+    for name in [name for name in sys.modules if "@" in name]:
+        file = sys.modules[name].__file__
+        if changed or file is None or not Path(file).is_relative_to(OWN_CHECKS):
+            del sys.modules[name]
+
+
 @contextlib.contextmanager
 def _working_folder(folder: Path) -> Iterator[None]:
     before = Path.cwd()
@@ -111,7 +144,7 @@ class Suite:
         self.results = folder / "results"
         self.programs = folder / "bin"
         self.config = ROOT / "config"
-        self.checks: Path | None = ROOT / "reframe_checks"
+        self.checks: Path | None = OWN_CHECKS
         #: The folders of checks that are loaded, which takes half of a session; all if empty.
         self.topics: Sequence[str] = TOPICS
         self.log = folder / "fake.log"
@@ -127,9 +160,7 @@ class Suite:
     def own_checks(self) -> Path:
         """Let the suite use a copy of the checks, to be changed by the test."""
         self.checks = self.folder / "reframe_checks"
-        shutil.copytree(
-            ROOT / "reframe_checks", self.checks, ignore=shutil.ignore_patterns("__pycache__")
-        )
+        shutil.copytree(OWN_CHECKS, self.checks, ignore=shutil.ignore_patterns("__pycache__"))
         return self.checks
 
     def own_settings(self, site: str, old: str, new: str) -> None:
@@ -172,6 +203,7 @@ class Suite:
         environment = self.environment(fault)
         out = io.StringIO()
         status: object = None
+        changed: list[Any] = []
         with (
             mock.patch.object(sys, "argv", self._command(checks, arguments)),
             mock.patch.object(runtime, "_runtime_context", None),
@@ -183,6 +215,8 @@ class Suite:
             ),
             # Of the log nobody reads these lines, and they take a third of a dry run.
             mock.patch.multiple(LoggerAdapter, debug=_unsaid, debug2=_unsaid),
+            mock.patch.object(jsonschema, "validate", _validate),
+            mock.patch.object(decorators, "_setvars", _noting(decorators._setvars, changed)),
             mock.patch.object(osext, "run_command", _asking_srun_once(osext.run_command)),
             _working_folder(self.folder),
             contextlib.redirect_stdout(out),
@@ -203,9 +237,7 @@ class Suite:
                 # Sites depend on the environment.
                 partitions.known_sites.cache_clear()
                 partitions.read_site.cache_clear()
-                # ReFrame keeps the settings and the check files that it imported.
-                for name in [name for name in sys.modules if "@" in name]:
-                    del sys.modules[name]
+                _forget(bool(changed))
         assert isinstance(status, int)
         return Outcome(status, out.getvalue())
 
