@@ -100,12 +100,13 @@ python=${PYTHON:-python3}
 "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2> /dev/null \
   || fail "'$python' is not Python 3.11 or newer; name one by PYTHON=..."
 
-# uv takes seconds for what takes pip a minute. An index may be slow or break off; what one attempt
-# has downloaded is in a cache for the next.
+# uv takes seconds for what takes pip a minute; without the option it trusts no certificate that the
+# machine was given. An index may be slow or break off; what one attempt has downloaded is in a cache
+# for the next.
 install() {
   local attempt
   if [ -x .venv/bin/uv ]; then
-    .venv/bin/uv pip install -q --python .venv/bin/python $compile "$@" && return
+    .venv/bin/uv pip install -q --system-certs --python .venv/bin/python $compile "$@" && return
     echo "setup: uv failed, and pip is tried" >&2
   fi
   for attempt in 1 2 3; do
