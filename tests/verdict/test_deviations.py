@@ -166,9 +166,11 @@ def test_references_changed_in_the_checkout_are_those_of_no_commit(tmp_path, mon
         return SimpleNamespace(returncode=0, stdout=answers[arguments[0]])
 
     monkeypatch.setattr(checkout, "_git", git)
-    assert checkout.changed_files(ROOT / "reference_values", ROOT) == ["p2p.yaml"]
+    # A root of its own: that of an image states its commit in a file, and git is not asked.
+    folder = ROOT / "reference_values"
+    assert checkout.changed_files(folder, tmp_path) == ["p2p.yaml"]
     answers["describe"] = "abc\n"
-    assert checkout.changed_files(ROOT / "reference_values", ROOT) == []
+    assert checkout.changed_files(folder, tmp_path) == []
 
 
 @pytest.fixture
