@@ -53,10 +53,10 @@ def _pen() -> ProcessPoolExecutor:
 class Figure:
     """One figure.
 
-    id: its name in links and files. title: a short title. kind: measured or simulated; for a figure
-    without values of this session, published or derived. says: a description in sentences, for
-    readers who do not see the drawing. rows: its data, one dictionary per row, all with the same
-    keys. drawing: the SVG, or its drawing in progress.
+    id: its name in links and files. title: a short title. kind: what its numbers are: measured,
+    simulated, published or derived. says: a description in sentences, for readers who do not see
+    the drawing. rows: its data, one dictionary per row, all with the same keys. drawing: the SVG,
+    or its drawing in progress.
     """
 
     id: str

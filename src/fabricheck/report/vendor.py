@@ -48,10 +48,12 @@ _PROCESS = re.compile(r"\b(pid|name)=[^,\s]+")
 def files(results: Results, node: str, parts: Mapping[str, Any] | None) -> dict[str, str]:
     """Return the texts of the files for a vendor, by name.
 
-    :param results: those of the node alone.
+    :param results: those of the node alone; what their logs say of processes is taken out of them.
     :param parts: serial numbers and slots, where they could be read; None elsewhere.
     :raises NotFoundError: when there is no result of the node.
     """
+    for document in _documents(results):
+        _take_processes_out(document)
     judged = [_given(verdict) for verdict in judging.judge(results)]
     tickets = [
         ticket(findings.Partition(observed, findings.partition_verdict(judged, observed)))
@@ -77,16 +79,27 @@ def files(results: Results, node: str, parts: Mapping[str, Any] | None) -> dict[
     return texts
 
 
+def _documents(results: Results) -> Iterator[ResultDocument]:
+    for entry in results.entries:
+        if entry.document is not None:
+            yield entry.document
+
+
+def _take_processes_out(document: ResultDocument) -> None:
+    """Leave out of the log of a document, which verdicts quote, which process a line is about."""
+    aftermath = document.get("aftermath")
+    if aftermath is None:
+        return
+    for line in (*(aftermath["kernel_log"] or ()), *(aftermath["runtime_log"] or ())):
+        line["text"] = _PROCESS.sub(r"\1=...", line["text"])
+
+
 def _given(verdict: NodeVerdict) -> NodeVerdict:
     """Return a verdict without what names users and folders."""
     update: dict[str, Any] = {name: [] for name in _NOT_OF_A_VERDICT}
     # Not the folders of results.
     update["sessions"] = [each.model_copy(update={"results": ""}) for each in verdict.sessions]
-    update["reasons"] = [
-        reason.model_copy(update={"sentence": _PROCESS.sub(r"\1=...", reason.sentence)})
-        for reason in verdict.reasons
-        if reason.rule not in _OF_OTHERS
-    ]
+    update["reasons"] = [reason for reason in verdict.reasons if reason.rule not in _OF_OTHERS]
     if verdict.diagnosis is not None:
         degraded = [each.model_copy(update={"causes": []}) for each in verdict.diagnosis.degraded]
         update["diagnosis"] = verdict.diagnosis.model_copy(update={"degraded": degraded})
@@ -103,10 +116,7 @@ def _document(document: ResultDocument) -> dict[str, Any]:
         given["state"] = {name: _snapshot(state[name]) for name in ("before", "after")}
     aftermath = content.get("aftermath")
     if aftermath is not None:
-        lines = aftermath["kernel_log"] or ()
-        given["kernel_log"] = [
-            {**line, "text": _PROCESS.sub(r"\1=...", line["text"])} for line in lines
-        ]
+        given["kernel_log"] = aftermath["kernel_log"] or []
     return given
 
 
