@@ -46,9 +46,10 @@ def programs() -> Path:
     return folder
 
 
-#: The exit code of MPICH's mpiexec when rank 0 ended badly and another rank was still there, as
-#: on a machine under load: it kills that one.
-KILLED = 9
+#: Exit codes that MPICH's mpiexec has of its own when rank 0 ended badly, on a machine under load:
+#: 9 where another rank was still there, which it kills, and 0 where it has lost what its proxy knew
+#: of the ranks (mpiexec.c of Hydra).
+OF_MPIEXEC = (0, 9)
 
 
 class Ran:
@@ -163,7 +164,7 @@ def ranks_in(programs: Path, environment, mpiexec: Path):
             check=False,
         )
         ran = Ran(name, done, output)
-        if ran.code == KILLED and output.exists():
+        if ran.code in OF_MPIEXEC and output.exists():
             ran.code = load(output)["outcome"]["exit_code"]
         return ran
 
