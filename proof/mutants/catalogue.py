@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from proof.mutants.drawn import DRAWN
 from proof.mutants.mutant import Mutant
 
 #: Tests that several mutants name.
@@ -258,4 +259,4 @@ OTHERS = (
            'and clocks == {"simulated"}', 'and "simulated" in clocks', ("cli/test_coverage.py",)),
 )  # fmt: skip
 
-MUTANTS = (*METRICS, *BELIEF, *SESSIONS, *RESULTS, *VERDICT, *REFERENCES, *OTHERS)
+MUTANTS = (*METRICS, *BELIEF, *SESSIONS, *RESULTS, *VERDICT, *REFERENCES, *OTHERS, *DRAWN)

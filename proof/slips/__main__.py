@@ -19,10 +19,10 @@ from multiprocessing.pool import Pool
 from pathlib import Path
 
 from proof.mutants import chosen
-from proof.mutants.runs import ROOT, NotRunError, Tree
+from proof.mutants.runs import ROOT, NotRunError
 from proof.slips import cpp, page
 from proof.slips.drawing import ROOMS, Slip, drawn
-from proof.slips.record import SURVIVORS, Outcome, Record
+from proof.slips.record import Outcome, Record
 
 
 def outcome(slip: Slip, scratch: str) -> Outcome:
@@ -70,26 +70,8 @@ def outcomes_of_cpp(
                 yield each
 
 
-def survivors_are_seen(scratch: str) -> bool:
-    """Make each survivor that a test sees since, and run that test; False where one passes.
-
-    One whose line is gone is none any more.
-    """
-    tree = Tree.copied(Path(scratch) / "survivors")
-    unseen = 0
-    for survivor in SURVIVORS.values():
-        changed = survivor.changed((ROOT / survivor.path).read_text(encoding="utf-8"))
-        if survivor.test is None or changed is None:
-            continue
-        with tree.changed(survivor.path, changed):
-            failed, _ = chosen.first_failure(tree, [survivor.test], scratch)
-        print(f"{failed or 'SURVIVES'}: {survivor.name}", flush=True)
-        unseen += failed is None
-    return unseen == 0
-
-
 def main() -> int:
-    """Draw and run the slips; 1 where one survives that has no test since and no reason."""
+    """Draw and run the slips; 1 where one survives that is no mutant since and has no reason."""
     parser = argparse.ArgumentParser(prog="make slips", description=__doc__)
     parser.add_argument("--seed", type=int, default=1, help="of the draw")
     parser.add_argument("--number", type=int, default=300, help="slips to draw")
@@ -98,13 +80,7 @@ def main() -> int:
     parser.add_argument("--workers", type=int, default=2, help="slips at the same time")
     parser.add_argument("--record", type=Path, help="file of outcomes, to take a run up")
     parser.add_argument("--write", action="store_true", help="write the page")
-    parser.add_argument(
-        "--survivors", action="store_true", help="make those that survived earlier, and no others"
-    )
     options = parser.parse_args()
-    if options.survivors:
-        with tempfile.TemporaryDirectory() as scratch:
-            return int(not survivors_are_seen(scratch))
     started = time.monotonic()
     slips = list(drawn(ROOT, options.seed, options.number, options.rooms.split(",")))
     print(

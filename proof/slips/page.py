@@ -6,7 +6,7 @@ import subprocess
 from collections.abc import Iterator, Sequence
 
 from proof.mutants.runs import ROOT
-from proof.slips.record import SURVIVORS, Outcome
+from proof.slips.record import Outcome
 
 PAGE = ROOT / "docs" / "evidence" / "slips.md"
 
@@ -62,9 +62,8 @@ def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
         yield f"| {room} | {len(of_room)} | {seen} |"
     survivors = [outcome for outcome in outcomes if outcome.seen_by is None]
     if survivors:
-        found = [SURVIVORS[each.key] for each in survivors if each.key in SURVIVORS]
-        since = sum(survivor.test is not None for survivor in found)
-        without = sum(survivor.why is not None for survivor in found)
+        since = sum(outcome.mutant is not None for outcome in survivors)
+        without = sum(outcome.reason is not None for outcome in survivors)
         yield (
             f"\n{len(survivors)} were seen by none of these tests: {since} another one sees, which "
             f"was written since or was not chosen, and {without} change nothing that a test could "
@@ -79,11 +78,10 @@ def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
 
 
 def _came(outcome: Outcome) -> str:
-    """Return what came of a survivor: the test that sees it, or why none needs to."""
-    survivor = SURVIVORS.get(outcome.key)
-    if survivor is None:
-        return "**not explained**"
-    return f"seen by `{survivor.test}`" if survivor.test else f"{survivor.why}"
+    """Return what came of a survivor: the tests that see it, or why none needs to."""
+    if outcome.mutant is not None:
+        return f"seen by `{' '.join(outcome.mutant.tests)}`"
+    return outcome.reason or "**not explained**"
 
 
 def write(seed: int, outcomes: Sequence[Outcome]) -> None:

@@ -3,59 +3,31 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import cache
 from multiprocessing.pool import Pool
 from pathlib import Path
 
 import yaml
 
+from proof.mutants.catalogue import MUTANTS
+from proof.mutants.mutant import Mutant
 from proof.mutants.runs import ROOT
 from proof.slips.drawing import Slip
 
 
-@dataclass(frozen=True)
-class Survivor:
-    """A slip that none of the tests saw that were chosen for it.
-
-    before, after: its line. test: which sees it now, below the folder of tests. why: no test needs
-    to see it; one of both is None.
-    """
-
-    path: str
-    before: str
-    after: str
-    test: str | None = None
-    why: str | None = None
-
-    @property
-    def key(self) -> tuple[str, str, str]:
-        """What names it: its file, and its line before and after."""
-        return self.path, self.before, self.after
-
-    @property
-    def name(self) -> str:
-        """Its line, and what becomes of it."""
-        return f"{self.path}: {self.before} -> {self.after}"
-
-    def changed(self, text: str) -> str | None:
-        """Return the text of its file with the slip in it; None where the line is gone."""
-        lines = text.splitlines(keepends=True)
-        for number, line in enumerate(lines):
-            if line.strip() == self.before:
-                lines[number] = line.replace(self.before, self.after)
-                return "".join(lines)
-        return None
+@cache
+def reasons() -> dict[tuple[str, str, str], str]:
+    """Return why no test needs to see a slip, by its file and its line before and after."""
+    entries = yaml.safe_load((ROOT / "proof" / "slips" / "reasons.yaml").read_text())
+    return {tuple(entry["slip"]): entry["why"] for entry in entries}
 
 
-def _survivors() -> Iterator[Survivor]:
-    entries = yaml.safe_load((ROOT / "proof" / "slips" / "survivors.yaml").read_text())
-    for entry in entries:
-        yield Survivor(*entry["slip"], test=entry.get("test"), why=entry.get("why"))
-
-
-#: What came of those that survived, by what names them.
-SURVIVORS = {survivor.key: survivor for survivor in _survivors()}
+@cache
+def mutants() -> dict[tuple[str, str], Mutant]:
+    """Return the mutants by their file and its text with the error in it."""
+    return {(mutant.path, mutant.changed()): mutant for mutant in MUTANTS}
 
 
 @dataclass(frozen=True)
@@ -70,14 +42,19 @@ class Outcome:
     counts: bool = True
 
     @property
-    def key(self) -> tuple[str, str, str]:
-        """What names it: its file, and its line before and after."""
-        return (self.slip.path, *self.slip.lines)
+    def mutant(self) -> Mutant | None:
+        """The mutant that makes the same change, whose tests see it; None without one."""
+        return mutants().get((self.slip.path, self.slip.after))
+
+    @property
+    def reason(self) -> str | None:
+        """Why no test needs to see it; None where no reason is known."""
+        return reasons().get((self.slip.path, *self.slip.lines))
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether it survives, and neither has a test since nor a line that says why."""
-        return self.seen_by is None and self.key not in SURVIVORS
+        """Whether it survives, and neither is a mutant since nor has a reason."""
+        return self.seen_by is None and self.mutant is None and self.reason is None
 
     @property
     def text(self) -> str:

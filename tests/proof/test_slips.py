@@ -5,15 +5,14 @@ from __future__ import annotations
 import ast
 from itertools import islice
 from multiprocessing.pool import ThreadPool
-from pathlib import Path
 
 import pytest
 
 from proof.mutants import chosen
+from proof.mutants.drawn import DRAWN
+from proof.mutants.runs import ROOT
 from proof.slips import cpp, drawing
-from proof.slips.record import SURVIVORS, Outcome, Record, Survivor
-
-TESTS = Path(__file__).parents[1]
+from proof.slips.record import Outcome, Record, reasons
 
 TEXT = '''"""A file."""
 
@@ -128,16 +127,18 @@ def test_a_test_that_fails_without_the_change_sees_nothing_and_hides_no_other(
     chosen.passes_without_a_change.cache_clear()
 
 
-def test_a_survivor_is_made_where_its_line_is():
-    survivor = Survivor("a.py", "if a > 1:", "if a >= 1:", test="test_a")
-    assert survivor.changed("def f(a):\n    if a > 1:\n") == "def f(a):\n    if a >= 1:\n"
-    assert survivor.changed("def f(a):\n    if a > 10:\n") is None
+def a_slip(mutant, after=None):
+    before = (ROOT / mutant.path).read_text()
+    return drawing.Slip(mutant.path, 1, "operator", before, after or mutant.changed())
 
 
-def test_each_survivor_has_a_test_that_is_there_or_a_reason():
-    for survivor in SURVIVORS.values():
-        assert (survivor.test is None) != (survivor.why is None), survivor.name
-        if survivor.test is not None:
-            file, _, test = survivor.test.partition("::")
-            assert (TESTS / file).exists(), survivor.test
-            assert not test or f"def {test}(" in (TESTS / file).read_text(), survivor.test
+def test_a_survivor_is_explained_by_the_mutant_that_makes_the_same_change_or_by_a_reason():
+    mutant = DRAWN[0]
+    assert Outcome(a_slip(mutant), None).mutant is mutant
+    assert not Outcome(a_slip(mutant), None).is_unexplained
+    another = a_slip(mutant, (ROOT / mutant.path).read_text() + "pass\n")
+    assert Outcome(another, None).is_unexplained and not Outcome(another, "a_test").is_unexplained
+
+
+def test_each_reason_is_of_a_file_that_is_there():
+    assert all((ROOT / path).exists() and why for (path, _, _), why in reasons().items())
