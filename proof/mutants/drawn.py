@@ -114,7 +114,7 @@ DRAWN = (
         ("results/test_energy.py::test_whether_idle_power_is_of_the_same_clock",),
     ),
     Mutant(
-        "a device whose memory has a peak is said to have none",
+        "a device whose memory has a peak counts as one without",
         "judge/verdict/caveats.py",
         "has_peak = node is not None and node.devices[0].memory_peak_gbs is not None",
         "has_peak = node is not None and node.devices[0].memory_peak_gbs is None",
@@ -282,7 +282,7 @@ DRAWN = (
         ),
     ),
     Mutant(
-        "what limits transfers at once is of a device that two have",
+        "what limits transfers at once belongs to a device that two have",
         "judge/diagnosis/transfers.py",
         "if len(sources) == 1:",
         "if len(sources) == 2:",
