@@ -305,6 +305,40 @@ def test_which_of_several_under_other_names_is_meant_may_not_be_known(tmp_path):
     assert (found(root, BOOSTER).differences, found(root, BOOSTER).unread) == ((), ())
 
 
+def test_as_many_under_other_names_in_other_domains_are_not_gone(tmp_path):
+    root = leonardo(tmp_path)
+    virtual(root)
+    rename(root, **PREDICTABLE)
+    for number, name in enumerate(PREDICTABLE.values()):
+        put(nic(root, name) / "numa_node", number // 2)
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, outcome.settings) == ((), ())
+    assert outcome.unread == tuple(
+        f"Which NIC of nid001005 is {name} of a100-booster cannot be told: ibp139s0 and ibp197s0 "
+        "are in another NUMA domain than 0."
+        for name in ("mlx5_2", "mlx5_3")
+    )
+    # Three are fewer than the model has.
+    remove(root, "ibp197s0")
+    assert found(root, BOOSTER).differences
+
+
+def test_in_a_virtual_machine_too_a_nic_of_storage_does_not_hide_that_one_is_gone(tmp_path):
+    root = leonardo(tmp_path)
+    add_storage(root, "mlx5_4")
+    virtual(root)
+    remove(root, "mlx5_1")
+    outcome = found(root, BOOSTER)
+    assert (outcome.settings, len(outcome.differences)) == ((), 1)
+    assert outcome.differences[0].lost
+    assert "not in a100-booster: mlx5_4 of nid001005" in outcome.notes
+
+
+def test_a_node_with_nics_of_another_fabric_in_other_domains_has_lost_none(node):
+    outcome = found(node, BOOSTER, INFINIBAND)
+    assert (outcome.differences, len(outcome.settings)) == ((), 4)
+
+
 def test_a_port_of_the_wrong_link_layer_is_a_setting(tmp_path):
     root = leonardo(tmp_path)
     put(root / "sys/class/infiniband/mlx5_2/ports/1/link_layer", "Ethernet")

@@ -194,13 +194,23 @@ def _gone(
 
 
 def _doubtful(node: str, model: NodeModel, matching: Matching) -> Iterator[str]:
-    """Yield the NICs of the model that may be one of several, of which not all are good."""
+    """Yield the NICs of the model that may be any of several of the node."""
     for expected, nics in matching.doubtful:
+        unclear = f"Which NIC of {node} is {expected.name} of {model.name} cannot be told"
         names = enumerated(nic["name"] for nic in nics)
+        are = "is" if len(nics) == 1 else "are"
+        if not matching.knows_devices and _are_elsewhere(expected, nics):
+            yield f"{unclear}: {names} {are} in another NUMA domain than {expected.domain}."
+            continue
         yield (
-            f"Which NIC of {node} is {expected.name} of {model.name} cannot be told: {names} are "
-            f"{_place(model, expected)} or of unknown place, and differ in state or rate."
+            f"{unclear}: {names} {are} {_place(model, expected)} or of unknown place, and differ "
+            "in state or rate."
         )
+
+
+def _are_elsewhere(expected: Nic, nics: Sequence[NodeNic]) -> bool:
+    """Whether no NIC may be in the NUMA domain of the model's."""
+    return not any(nic["numa_domain"] in (None, expected.domain) for nic in nics)
 
 
 def _place(model: NodeModel, expected: Nic) -> str:

@@ -77,7 +77,7 @@ def match(model: NodeModel, nics: Sequence[NodeNic], fabric: Fabric | None) -> M
     of_another = [nic for nic in nics if nic not in of_kind]
     knows_devices = _knows_devices(model, nics)
     search = _Search(
-        model, knows_devices, _knows_domains(model, of_kind), list(model.nics), of_kind
+        model, knows_devices, _knows_domains(model, of_kind), list(model.nics), list(of_kind)
     )
     search.by("device", search.is_at_device, same_name=True)
     search.by("device", search.is_at_device)
@@ -85,6 +85,9 @@ def match(model: NodeModel, nics: Sequence[NodeNic], fabric: Fabric | None) -> M
     search.by("domain", search.is_in_domain)
     search.by("name", search.is_anywhere, same_name=True)
     search.by("order", search.is_nowhere)
+    if not knows_devices and len(of_kind) >= len(model.nics):
+        # As many as the model has: none of them is gone, wherever the domains say that they are.
+        search.doubt_the_rest()
     other = _Search(model, knows_devices, _knows_domains(model, nics), search.missing, of_another)
     other.by("device", other.is_at_device)
     other.by("name", other.is_not_elsewhere, same_name=True)
@@ -92,7 +95,7 @@ def match(model: NodeModel, nics: Sequence[NodeNic], fabric: Fabric | None) -> M
         # The whole node has them. A single one may as well be a NIC of storage beside a lost one.
         other.left = [nic for nic in other.left if nic.get("kind") != "net"]
         other.by("domain", other.is_in_domain)
-        other.by("order", other.is_nowhere)
+        other.by("order", other.is_anywhere)
     used = [pair.nic["name"] for pair in (*search.pairs, *other.pairs)]
     return Matching(
         pairs=sorted(search.pairs, key=lambda pair: pair.expected.index),
@@ -183,6 +186,12 @@ class _Search:
             chosen = min(able, key=_pci_address)
             self.pairs.append(Pair(expected, chosen, by))
             self.left.remove(chosen)
+
+    def doubt_the_rest(self) -> None:
+        """Let what is not found be any of the NICs that are left."""
+        if self.left:
+            self.doubtful += [(expected, list(self.left)) for expected in self.missing]
+            self.missing.clear()
 
     def is_at_device(self, expected: Nic, nic: NodeNic) -> bool:
         """Whether the device beside the model's NIC is beside this one."""
