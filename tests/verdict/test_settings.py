@@ -385,6 +385,24 @@ def test_at_most_eight_variables_are_named(tmp_path):
     assert caveat.endswith("NCCL_X6=1, NCCL_X7=1 and 4 more.")
 
 
+@pytest.mark.parametrize(
+    ("name", "is_named"),
+    [
+        ("HSA_TOOLS_LIB", True),
+        ("FI_PROVIDER_PATH", True),
+        ("UCX_MODULE_DIR", True),
+        ("CUDA_INJECTION64_PATH", True),
+        ("CUDA_TOOLKIT_ROOT_DIR", False),
+        ("HIP_DEVICE_LIB_PATH", False),
+        ("NCCL_INCLUDE_DIR", False),
+    ],
+)
+def test_what_a_library_loads_is_named_and_where_software_is_is_not(tmp_path, name, is_named):
+    slow = factories.document(environment={name: "/opt/tools"})
+    named = variables_caveat(SessionBuilder(tmp_path).missed(document=slow).verdict())
+    assert [caveat.endswith(f": {name}=/opt/tools.") for caveat in named] == [True] * is_named
+
+
 @pytest.mark.parametrize("not_intended", [None, []])
 def test_variables_are_not_named_where_the_check_set_them_or_nothing_is_known(
     tmp_path, not_intended

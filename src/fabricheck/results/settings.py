@@ -35,11 +35,11 @@ _PREFIXES = (
     "NCCL_", "RCCL_", "UCX_", "OMPI_MCA_", "MPICH_", "MPIR_CVAR_", "FI_",
 )  # fmt: skip
 
-#: The last words of names that only say where a software is, which one, or for what it compiles.
-#: A library that CUDA loads into each process (CUDA_INJECTION64_PATH) is more than that.
+#: Names that only say where a software is, which one, or for what it compiles. What a library loads
+#: (HSA_TOOLS_LIB, FI_PROVIDER_PATH, UCX_MODULE_DIR, CUDA_INJECTION64_PATH) is more than that.
 _INFORMATION = re.compile(
-    r"(?!.*INJECTION).*_(HOME|PATH|ROOT|DIR|PREFIX|BASE|INCLUDE|LIB|VERSION|PLATFORM|COMPILER|"
-    r"RUNTIME|ARCH)"
+    r"[A-Z]+_(?:(?:TOOLKIT|ROOT|SDK|NVCC|CLANG|DEVICE|BIN|INC|INCLUDE|LIB|LIBRARY|CACHE)_)*"
+    r"(?:HOME|PATH|ROOT|DIR|PREFIX|BASE|INC|INCLUDE|LIB|VERSION|PLATFORM|COMPILER|RUNTIME|ARCH)"
 )
 
 #: What Open MPI's launcher sets for each rank, beside what users set.
