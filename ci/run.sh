@@ -67,7 +67,9 @@ if [ -z "$system" ]; then
   if [ -n "$bundled$compiler" ]; then
     system=local:gpu
   elif [ "$gpus" != none ] && [ -z "$image" ]; then
-    say "$gpus GPUs are not measured: there is $lacking"
+    say "$gpus GPUs are not measured, so no node is accepted: there is $lacking"
+  elif [ "$gpus" = none ]; then
+    say "no driver shows a GPU here: what is measured without one is a demonstration and accepts no node"
   fi
 fi
 
