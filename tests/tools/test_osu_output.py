@@ -354,6 +354,10 @@ def test_warnings_of_libraries_are_passed_over(log):
             "[1700000000.123456] [node1:48213:0]  mm_xpmem.c:1 UCX  ERROR no memory\n",
             "UCX reports 'mm_xpmem.c:1 UCX  ERROR no memory'",
         ),
+        (
+            "[node17:127342:0:127342] Caught signal 11 (Segmentation fault: address not mapped)\n",
+            "UCX reports 'Caught signal 11 (Segmentation fault: address not mapped)'",
+        ),
     ],
 )
 @pytest.mark.parametrize("position", [3, 4, 6, 20])

@@ -41,8 +41,12 @@ class _Library:
 _LIBRARIES = (
     _Library(
         "UCX",
-        # Time, host, process and thread; UCX pads the number of the process.
-        re.compile(r"\[\d+\.\d+\]\s*\[[^\s\]:]{1,99}:\d+\s*:[^\]]{0,99}\]"),
+        # Time, host, process and thread; UCX pads the number of the process. What it says of the
+        # signal that ended a process has no time, and two numbers of the thread.
+        re.compile(
+            r"\[\d+\.\d+\]\s*\[[^\s\]:]{1,99}:\d+\s*:[^\]]{0,99}\]"
+            r"|\[[^\s\]:]{1,99}:\d+\s*:\d+:\d+\s*\]"
+        ),
         # Its log, and the tables of UCX_PROTO_INFO.
         re.compile(r".*\bUCX\s+(?!ERROR|FATAL)[A-Z]+\b|\s*[+|]"),
         "unset UCX_LOG_LEVEL and UCX_PROTO_INFO",
