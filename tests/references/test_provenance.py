@@ -402,6 +402,8 @@ def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
         ("stream_local", "amd-mi300x", "triad_worst", {DEMANDED}),
         ("rccl_scan", "amd-mi355x", "allreduce_8_devices_busbw", {DEMANDED}),
         ("p2p_engine", "nvidia-b200", "engine_switch18_worst", {ONE_SESSION}),
+        ("rccl_scan", "nvidia-b200", "allreduce_8_devices_busbw", {DEMANDED}),
+        ("rccl_scan", "nvidia-b200", "allreduce_4_devices_busbw", {ONE_SESSION}),
         ("memcpy_near", "lumi", "both_pinned_near_worst", set()),  # a peak, and no measurement
     ],
 )  # fmt: skip
