@@ -71,6 +71,17 @@ def test_modules_have_the_versions_of_the_spack_environment(site, environment, m
     assert compiler.startswith(modules["gcc-native"])
 
 
+def test_modules_that_are_assumed_to_go_together_are_loaded_together():
+    """What the page of assumptions says of modules is of those that the site files load."""
+    page = (checkout.ROOT / "docs" / "evidence" / "not-run.md").read_text()
+    assumed = re.findall(r"`([\w-]+/[\d.]+)` exists beside `([\w-]+/[\d.]+)`", page)
+    files = (checkout.ROOT / "config" / "sites").glob("*.py")
+    lists = [line for file in files for line in re.findall(r"\[[^\]]*\]", file.read_text())]
+    assert assumed
+    for pair in assumed:
+        assert any(all(f'"{module}"' in modules for module in pair) for modules in lists), pair
+
+
 def test_no_shipped_partition_without_jobs_measures_twice_at_once(monkeypatch):
     """Where no scheduler gives a job its node alone, `max_jobs` does."""
     monkeypatch.setenv("FABRICHECK_NODE", "mi300x")
