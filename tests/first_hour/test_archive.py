@@ -9,10 +9,11 @@ import tarfile
 import pytest
 
 import factories
-from fabricheck.core.errors import InvalidInputError
+from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.judge.calibration.gathering import gather
 from fabricheck.report import figures
 from fabricheck.results import archive
+from fabricheck.results.folder import ResultsFolder
 from session_builder import HOST, measured
 
 GOOD, NOTHING, INVALID = 0, 3, 4
@@ -267,3 +268,30 @@ def test_damage_before_much_more_than_a_mebibyte_is_seen(tmp_path):
     other.write_bytes(whole.replace(b"good", b"evil"))
     with pytest.raises(InvalidInputError, match=r"other\.tar\.gz is not a complete archive"):
         archive.unpacked(other)
+
+
+def test_nothing_outside_an_archive_is_read_for_it(command, tmp_path):
+    # Its documents are at the place that the report names, on the machine that reads it.
+    results = measured(tmp_path / "there", 0, {"copy_worst": 10.0}, 0)
+    document = next(results.rglob("result.json"))
+    report = next(results.glob("reports/*.json"))
+    (tmp_path / "sent" / "reports").mkdir(parents=True)
+    (tmp_path / "sent" / "reports" / report.name).write_bytes(report.read_bytes())
+    assert command("results", "show", report, json=True).json["checks"][0]["document"]
+    sent = packed(tmp_path / "sent", tmp_path / "first-hour-node1.tar.gz")
+    (check,) = command("results", "show", sent, json=True, code=3).json["checks"]
+    assert check["document"] is None and check["case"] == "stream_local"
+    assert document.is_file()
+
+
+def test_no_mark_of_an_archive_leads_to_reports_of_this_machine(tmp_path):
+    outside = measured(tmp_path / "there", 0, {"copy_worst": 10.0}, 0)
+    report = next(outside.glob("reports/*.json"))
+    sent = tmp_path / "sent"
+    factories.mark(sent, 0, elsewhere=[str(report)])
+    session = json.loads(report.read_text())
+    session["session_info"]["log_files"] = [f"/logs/reframe-{factories.stamp(0)}.log"]
+    report.write_text(json.dumps(session))
+    assert ResultsFolder(sent).sessions
+    with pytest.raises(NotFoundError):
+        ResultsFolder(archive.unpacked(packed(sent, tmp_path / "a.tar.gz")) / "results").latest()

@@ -2,6 +2,7 @@
 
 import pytest
 
+import factories
 from fabricheck.core.errors import InvalidInputError, NotFoundError
 from fabricheck.results import requested_nodes
 from fabricheck.results.requested_nodes import RequestedNode, RequestedNodes
@@ -70,3 +71,11 @@ def test_what_is_left_of_a_date_is_no_number_of_seconds(tmp_path, started):
 def test_no_file_is_a_sentence(tmp_path):
     with pytest.raises(NotFoundError):
         requested_nodes.read(tmp_path / requested_nodes.NAME)
+
+
+@pytest.mark.parametrize("place", ["/results", "../16/node1", "node1/../../16"])
+def test_the_results_of_a_node_are_beside_its_list(tmp_path, place):
+    content = {"form": "fabricheck-nodes-1", "partition": None, "started": "2026-01-01T00:00:00Z"}
+    file = factories.write(tmp_path / "nodes.json", content | {"nodes": {"n": {"results": place}}})
+    with pytest.raises(InvalidInputError, match="it is no folder beside this file"):
+        requested_nodes.read(file)

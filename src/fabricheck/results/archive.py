@@ -42,6 +42,11 @@ def is_archive(path: Path) -> bool:
     return path.name.endswith(SUFFIXES) and not path.is_dir()
 
 
+def is_unpacked(folder: Path) -> bool:
+    """Whether a folder is of an archive: of paths that its files have, those outside are unread."""
+    return any(folder.is_relative_to(target.name) for target in _folders)
+
+
 def stem(path: Path) -> str:
     """Return the name of an archive without its suffix."""
     return path.name.removesuffix(SUFFIXES[0]).removesuffix(SUFFIXES[1])

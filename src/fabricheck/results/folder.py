@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import glob
 import os
 import re
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -16,7 +17,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import listed
 from fabricheck.core.text import moment, printable
 from fabricheck.core.vocabulary import ENV_RESULTS
-from fabricheck.results import requested_nodes
+from fabricheck.results import archive, requested_nodes
 from fabricheck.results.document import read_head
 from fabricheck.results.entry import Entry, no_document, read_entry
 from fabricheck.results.marks import Mark, marks_of
@@ -77,12 +78,15 @@ class ResultsFolder:
     def _reports_elsewhere(self) -> Iterator[Path]:
         """Yield the reports that sessions wrote elsewhere, as ``--report-file`` asks.
 
-        A later session may have written over one, and another program where one was to be.
+        A later session may have written over one, and another program where one was to be. Of an
+        archive none is read: its marks could name what is on this machine.
         """
+        if archive.is_unpacked(self.path):
+            return
         for mark in self.marks:
-            for place in mark.elsewhere:
-                pattern = Path(place.replace("{sessionid}", "*"))
-                for report in sorted(pattern.parent.glob(pattern.name)):
+            for place in map(Path, mark.elsewhere):
+                name = "*".join(map(glob.escape, place.name.split("{sessionid}")))
+                for report in sorted(place.parent.glob(name)):
                     if is_report(report) and parse_report(report).session_info.stamp == mark.stamp:
                         yield report
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, Protocol, TypeVar
 
-from pydantic import AliasChoices, AwareDatetime, BeforeValidator, Field
+from pydantic import AfterValidator, AliasChoices, AwareDatetime, BeforeValidator, Field
 
 from fabricheck.core import nodelists
 from fabricheck.core.errors import InvalidInputError
@@ -52,6 +52,14 @@ Unreadable = tuple[float, InvalidInputError]
 Moment = Annotated[AwareDatetime, BeforeValidator(_written_out)]
 
 
+def _beside(given: str) -> str:
+    # Another folder's sessions would be taken for those of the node.
+    path = Path(given)
+    if path.is_absolute() or ".." in path.parts:
+        raise ValueError("it is no folder beside this file")
+    return given
+
+
 class RequestedNode(StrictModel):
     """One node.
 
@@ -62,7 +70,7 @@ class RequestedNode(StrictModel):
     how its part ended where it was stopped, in one sentence that names it; ``said`` in older files.
     """
 
-    results: str | None = None
+    results: Annotated[str, AfterValidator(_beside)] | None = None
     state: str | None = None
     because: str | None = None
     ended: Moment | None = None

@@ -16,6 +16,7 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import folded
 from fabricheck.core.text import printable
 from fabricheck.core.vocabulary import EXPERIMENTS
+from fabricheck.results import archive
 from fabricheck.results.metric_records import RENAMED
 from fabricheck.results.run_report import (
     DISTRIBUTED,
@@ -334,7 +335,8 @@ def _folders(entry: TestCase, info: SessionInfo, results: Path) -> Iterator[str]
 def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterator[str]:
     """Return where a recorded folder may be: where the results are now, then where they were.
 
-    The present place comes first, so that copied results are not read from the original.
+    The present place comes first, so that copied results are not read from the original. An archive
+    has no other place: its report could name what is on this machine.
 
     :param recorded: the folder, as the report names it.
     :param base: ReFrame's prefix of it, whose last part is the session's own folder, or ``output``
@@ -346,9 +348,12 @@ def _places(recorded: str | None, base: str, results: Path, kind: str) -> Iterat
     if base and f"{recorded}/".startswith(f"{base}/"):
         last = base.rstrip("/").rpartition("/")[2]
         within = recorded[len(base) :].strip("/")
+        if ".." in (last, *within.split("/")):
+            return
         folder = f"{results}/{kind}" if last == kind else f"{results}/{kind}/{last}"
         present = f"{folder}/{within}"
         yield present
         if present == recorded:
             return
-    yield recorded
+    if not archive.is_unpacked(results):
+        yield recorded
