@@ -143,8 +143,21 @@ def test_a_machine_stands_above_a_simulated_node_that_failed(command, results_fo
     for line in ("summary", "verdict"):
         text = command(line, code=None).output
         assert text.index(" measured") < text.index(" simulated"), text
+    lines = command("verdict", code=None).output.splitlines()
+    assert lines[0].endswith(": 1 PASS, 1 PERF-FAIL (simulated)")
+    assert lines.index("PASS (1): node1") < lines.index("PERF-FAIL, simulated (1): node1")
     found = contents.page_contents(reading.read())
     assert [part.observed.simulated for part in found.parts] == [False, True]
+
+
+def test_where_nothing_is_to_explain_the_machine_stands_above_a_simulated_node(
+    command, results_folder
+):
+    SessionBuilder(results_folder).passed(
+        node=None, document=factories.simulated_document(), system="local", partition="sim-mi250x"
+    ).passed("stream_host", None, system="local", partition="host").write()
+    named = [line for line in command("diagnose").output.splitlines() if line.endswith("PASS")]
+    assert [line.partition(":")[2] for line in named] == [" provisional PASS", " PASS"]
 
 
 def test_one_node_with_gpus_is_no_demonstration(command, results_folder):

@@ -70,7 +70,7 @@ def _text(problems: Sequence[str], verdicts: Sequence[NodeVerdict]) -> Iterator[
         if verdict.diagnosis is not None:
             yield from _explained(verdict, verdict.diagnosis)
     others = by_label(verdict for verdict in verdicts if verdict.diagnosis is None)
-    for same in others.values():
+    for same in others:
         yield show.joined(
             f"{nodelists.folded(verdict.node for verdict in same)}: ",
             show.status(same[0].label, same[0].badge),

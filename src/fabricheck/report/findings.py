@@ -58,7 +58,7 @@ def next_steps(judged: Iterable[NodeVerdict]) -> list[str]:
         verdicts = [
             verdict for verdict in verdicts_ if (verdict.simulated is not None) == is_simulated
         ]
-        for same in by_label(verdicts).values():
+        for same in by_label(verdicts):
             steps += _steps(same)
     note = model.provisional_note(where for verdict in verdicts_ for where in verdict.provisional)
     return [*steps, *([note] if note else [])]

@@ -97,13 +97,13 @@ class Nodes:
                     what,
                     [
                         (
-                            label,
+                            verdicts[0].label,
                             len(verdicts),
                             ""
                             if verdicts[0].status == "PASS"
                             else folded(v.node for v in verdicts),
                         )
-                        for label, verdicts in by_label(rows).items()
+                        for verdicts in by_label(rows)
                     ],
                 )
 

@@ -62,8 +62,11 @@ def text(total: Verdict, began: Sequence[datetime], written: Path) -> Iterator[s
 
 def headline(total: Verdict) -> Text:
     """Return the line that counts the nodes of a verdict by their status."""
-    counted = by_label(total.nodes).values()
-    statuses = [(f"{len(rows)} {rows[0].label}", rows[0].badge) for rows in counted]
+    is_mixed = len({row.simulated is not None for row in total.nodes}) > 1
+    statuses = []
+    for rows in by_label(total.nodes):
+        clock = " (simulated)" if is_mixed and rows[0].simulated is not None else ""
+        statuses.append((f"{len(rows)} {rows[0].label}{clock}", rows[0].badge))
     statuses += [(f"{titled(row.node)} {row.label}", row.badge) for row in total.networks]
     heading = show.plain(f"Verdict on {total.of}: ")
     for number, (label, badge) in enumerate(statuses):
@@ -141,10 +144,9 @@ def _caveats(rows: Sequence[Row]) -> Iterator[str]:
 
 
 def _lists(total: Verdict) -> Iterator[str]:
-    for label, labelled in by_label(total.nodes).items():
-        kinds = grouped((row.simulated is not None, row.node) for row in labelled)
-        for simulated, nodes in sorted(kinds.items()):
-            title = f"{label}, simulated" if simulated else label
-            yield f"{title} ({len(nodes)}): {nodelists.folded(nodes)}"
+    for rows in by_label(total.nodes):
+        clock = ", simulated" if rows[0].simulated is not None else ""
+        names = nodelists.folded(row.node for row in rows)
+        yield f"{rows[0].label}{clock} ({len(rows)}): {names}"
     yield from (f"Run again: {again}" for again in scheduler.to_run_again(total))
     yield from scheduler.drain_lines(total.nodes)

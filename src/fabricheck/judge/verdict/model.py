@@ -251,12 +251,18 @@ class _Status(StrictModel):
 Status = TypeVar("Status", bound=_Status)
 
 
-def by_label(statuses: Iterable[Status]) -> dict[str, list[Status]]:
-    """Group statuses by how they are printed, the worst first."""
+def by_label(statuses: Iterable[Status]) -> list[list[Status]]:
+    """Group statuses by how they are printed: what was measured first, and of each the worst."""
     ordered = sorted(
-        statuses, key=lambda each: (STATUSES.index(each.status), bool(each.provisional))
+        statuses,
+        key=lambda each: (
+            each.simulated is not None,
+            STATUSES.index(each.status),
+            bool(each.provisional),
+        ),
     )
-    return grouped((status.label, status) for status in ordered)
+    groups = grouped(((status.simulated is not None, status.label), status) for status in ordered)
+    return list(groups.values())
 
 
 class NodeVerdict(_Status):
