@@ -154,6 +154,23 @@ def test_nvidia_rows_are_read_whichever_affinity_is_empty_or_a_list(printed, dom
     assert report.numa[:first] == (domain,) * first and report.cpus[:first] == (cores,) * first
 
 
+@pytest.mark.parametrize(
+    ("columns", "printed", "cores"),
+    [
+        ("\tCPU Affinity", "\t", None),
+        ("\tCPU Affinity", "\t1", "1"),
+        ("\tCPU Affinity\tNUMA Affinity", "\t\t", None),
+        ("\tCPU Affinity\tNUMA Affinity", "\t0-15\t", "0-15"),
+    ],
+)
+def test_nvidia_rows_of_older_drivers_may_end_with_empty_cells(columns, printed, cores):
+    text = texts.topo_m(A100, nics=0).replace("\t0-15\t0\t\tN/A", printed)
+    text = text.replace("\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID", columns)
+    report = parse_text(text, "x")
+    assert report.cpus == (cores,) * 4
+    assert report.numa in (None, (None,) * 4)
+
+
 def test_nvidia_columns_of_devices_without_a_tab_move_the_others_and_are_refused():
     text = texts.topo_m(A100, nics=2).replace("NV4\tNV4", "NV4 NV4", 1)
     with pytest.raises(GarbledOutput, match="two columns of devices have no tab between them"):

@@ -461,6 +461,9 @@ def _nearness(line: Line, names: int, columns: int) -> _Nearness:
     if entries[: names + 1] != line.words[: names + 1]:
         raise line.garbled("two columns of devices have no tab between them")
     fields = entries[names + 1 :]
+    if columns < len(_COLUMNS):
+        # Empty cells at the end of a line are gone with the tabs before them.
+        fields += [""] * (columns - len(fields))
     for layout in _LAYOUTS[columns]:
         if _fits(fields, layout):
             by_letter = dict(zip(layout, fields, strict=True))
