@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from fabricheck.core.checkout import ROOT
+from fabricheck.node import available, load
 
 HERE = ROOT / "ci/container"
 
@@ -123,3 +124,20 @@ def test_the_definition_pins_its_base_and_names_the_lists_that_are_there():
     for line in re.findall(r"^COPY (?!--from)(?!\. )(.*) \S+$", text, re.MULTILINE):
         for name in line.split():
             assert list(ROOT.glob(name)), name
+
+
+def test_an_image_has_kernels_for_the_devices_of_every_node_model():
+    definition = (HERE / "Containerfile").read_text()
+    compiled = {
+        stage: set(re.split("[;,]", names))
+        for stage, names in re.findall(
+            r"^FROM source AS built-(\w+)\nARG ARCHITECTURES=(\S+)$", definition, re.MULTILINE
+        )
+    }
+    needed = {"rocm": set(), "cuda": set()}
+    for name in available():
+        node = load(name)
+        runtime = "rocm" if node.vendor == "amd" else "cuda"
+        needed[runtime].add(node.architecture.removeprefix("sm_"))
+    assert needed["rocm"] <= compiled["rocm"]
+    assert needed["cuda"] <= compiled["cuda"]
