@@ -364,6 +364,20 @@ def test_a_port_of_the_wrong_link_layer_is_a_setting(tmp_path):
     assert len(found(root, BOOSTER).differences) == 1
 
 
+@pytest.mark.parametrize("names", [PREDICTABLE, {"mlx5_2": "rocep143s0"}])
+def test_in_a_virtual_machine_its_rate_tells_a_port_of_the_wrong_link_layer(tmp_path, names):
+    root = leonardo(tmp_path)
+    port = root / "sys/class/infiniband/mlx5_2/ports/1"
+    put(port / "link_layer", "Ethernet")
+    virtual(root)
+    rename(root, **names)
+    outcome = found(root, BOOSTER)
+    assert (outcome.differences, len(outcome.settings)) == ((), 1)
+    assert outcome.settings[0].startswith(
+        f"nid001005:{names['mlx5_2']}, of unknown place, has ports of Ethernet; "
+    )
+
+
 def test_nics_of_another_fabric_are_a_setting(tmp_path):
     root = leonardo(tmp_path)
     outcome = found(root, BOOSTER, SLINGSHOT)

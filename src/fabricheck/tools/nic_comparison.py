@@ -18,7 +18,7 @@ from fabricheck.core.vocabulary import NIC_FAILURES
 from fabricheck.node import Nic, NodeModel
 from fabricheck.node.fabric import Fabric
 from fabricheck.results.model import NodeNic
-from fabricheck.tools.nic_matching import Matching, Pair, address_of, match
+from fabricheck.tools.nic_matching import ROUNDING, Matching, Pair, address_of, match
 from fabricheck.tools.nics import (
     LAST_RESTART,
     device_file,
@@ -31,9 +31,6 @@ from fabricheck.tools.topology.reported import Mismatch
 
 #: The link of a NIC may restart fewer times than this in so many hours (HPE's cxi_healthcheck).
 _RESTARTS = ((1, 5), (10, 10))
-
-#: A rate of PCIe may be this much below what the model states: documents round.
-_ROUNDING = 0.01
 
 #: Counters that the driver of Slingshot refreshes once a minute.
 _ONCE_A_MINUTE = ("device/properties/pcie_corr_err", "device/properties/pcie_uncorr_err")
@@ -227,7 +224,10 @@ def _of_another_kind(
     """Yield the NICs whose ports or drivers are of another network than the model's or fabric's."""
     for pair in matching.other_kind:
         nic, layer = pair.nic, pair.nic.get("link_layer")
-        where = f"{node}:{nic['name']}, at the place of {pair.expected.name} in {model.name},"
+        place = f"at the place of {pair.expected.name} in {model.name}"
+        if pair.found_by == "order":
+            place = "of unknown place"
+        where = f"{node}:{nic['name']}, {place},"
         if fabric is None:
             stated = (
                 f"is a NIC of the kind {nic['kind']}, of which {model.name} has none: load a driver"
@@ -289,7 +289,7 @@ def _of_one(where: str, model: NodeModel, expected: Nic, nic: NodeNic) -> Iterat
         yield f"{where} is down."
     else:
         rated = 8 * expected.peak_gbs
-        if nic["gbit_per_s"] is not None and abs(nic["gbit_per_s"] - rated) > _ROUNDING * rated:
+        if nic["gbit_per_s"] is not None and abs(nic["gbit_per_s"] - rated) > ROUNDING * rated:
             yield f"{where} runs at {nic['gbit_per_s']:g} Gb/s; {model.name} has {rated:g}."
     if nic["numa_domain"] is not None and nic["numa_domain"] != expected.domain:
         yield f"{where} is in NUMA domain {nic['numa_domain']}; {model.name} has {expected.domain}."
@@ -322,7 +322,7 @@ def _of_pcie(
     link_says = f"{where} has PCIe x{width} at {speed:g} GT/s"
     # Whether a model's rate counts the encoding is unknown, so the encoding is not taken off.
     rate, needed = speed * width / 8, expected.pcie_gbs
-    if needed is not None and rate < (1 - _ROUNDING) * needed:
+    if needed is not None and rate < (1 - ROUNDING) * needed:
         yield f"{link_says}, {rate:g} GB/s; {model.name} has {needed:g}."
         return
     if link["gt_per_s_max"] is None or link["width_max"] is None:

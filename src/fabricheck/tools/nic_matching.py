@@ -24,6 +24,10 @@ _KIND_OF_PROVIDER = {"cxi": "cxi", "verbs": "infiniband"}
 _KIND_OF_NAME = {"cxi": "cxi", "mlx": "infiniband", "ib": "infiniband", "roce": "infiniband"}
 
 
+#: A rate may be this much below or above what the model states: documents round.
+ROUNDING = 0.01
+
+
 @dataclass(frozen=True)
 class Pair:
     """A NIC of the model and the one of the node that has its place; found_by: how."""
@@ -91,6 +95,8 @@ def match(model: NodeModel, nics: Sequence[NodeNic], fabric: Fabric | None) -> M
     other = _Search(model, knows_devices, _knows_domains(model, nics), search.missing, of_another)
     other.by("device", other.is_at_device)
     other.by("name", other.is_not_elsewhere, same_name=True)
+    # A NIC of storage is rarely as fast as those of the model.
+    other.by("order", other.may_be_any_by_its_rate)
     if not of_kind:
         # The whole node has them. A single one may as well be a NIC of storage beside a lost one.
         other.left = [nic for nic in other.left if nic.get("kind") != "net"]
@@ -210,6 +216,12 @@ class _Search:
         """Whether the node tells nothing of its place, so that it may be any of the model's."""
         tells_domain = self.knows_domains and nic.get("numa_domain") is not None
         return not self.knows_devices and not tells_domain
+
+    def may_be_any_by_its_rate(self, expected: Nic, nic: NodeNic) -> bool:
+        """Whether nothing is known of its place, and it has ports of the rate of the model's."""
+        rate = nic.get("gbit_per_s")
+        same = rate is not None and abs(rate - 8 * expected.peak_gbs) <= ROUNDING * rate
+        return same and nic.get("kind") != "net" and self.is_nowhere(expected, nic)
 
     def is_not_elsewhere(self, expected: Nic, nic: NodeNic) -> bool:
         """Whether no device tells that it is at another place than the model's."""
