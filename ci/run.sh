@@ -2,8 +2,8 @@
 # From a checkout to the results on the screen: run.sh SET [SYSTEM]
 #   SET     smoke, node or full
 #   SYSTEM  what to measure, as ReFrame's --system; by default local:gpu on a machine with GPUs and a
-#           compiler for them, else what ReFrame finds by the host's name: a site, or the memory of any
-#           machine and a simulated node
+#           compiler for them, else, and where FABRICHECK_SITES names site files, what ReFrame finds by
+#           the host's name: a site, or the memory of any machine and a simulated node
 # After `source BUNDLE/enter.sh` it takes the bundle's programs, and needs no compiler and no network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,7 +64,9 @@ elif [ "$image" = rocm ]; then
   compiler="the image"
 fi
 if [ -z "$system" ]; then
-  if [ -n "$bundled$compiler" ]; then
+  if [ -n "${FABRICHECK_SITES:-}" ]; then
+    say "measures the site that this machine's name has in FABRICHECK_SITES; SYSTEM=local:gpu measures its GPUs by themselves"
+  elif [ -n "$bundled$compiler" ]; then
     system=local:gpu
   elif [ "$gpus" != none ] && [ -z "$image" ]; then
     say "$gpus GPUs are not measured, so no node is accepted: there is $lacking"

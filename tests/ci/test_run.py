@@ -38,7 +38,7 @@ def machine(tmp_path):
         path.write_text(TOOL.format(name=path.name, calls=calls, says=said, code=code))
         path.chmod(0o755)
 
-    def run(*arguments, files=(), compilers=(), says=(), bundle="", image="", session=0):
+    def run(*arguments, files=(), compilers=(), says=(), bundle="", image="", session=0, sites=""):
         for name, text in dict(files).items():
             (drivers / name).parent.mkdir(parents=True, exist_ok=True)
             (drivers / name).write_text(text)
@@ -66,6 +66,7 @@ def machine(tmp_path):
             environment += f'export FABRICHECK_IMAGE="{image}"\n'
         (checkout / "env.sh").write_text(environment)
         variables = {"PATH": f"{tools}:/usr/bin:/bin", "FABRICHECK_DRIVERS": str(drivers)}
+        variables["FABRICHECK_SITES"] = sites
         ended = subprocess.run(
             [checkout / "ci" / "run.sh", *arguments], env=variables, capture_output=True, text=True
         )
@@ -162,6 +163,17 @@ def test_without_a_gpu_or_its_compiler_it_is_as_it_was(machine):
     assert (
         "reframe --nocolor --system=local:sim-mi250x --mode=node --max-retries=1 -r" in ended.calls
     )
+
+
+def test_where_site_files_are_named_the_machine_is_measured_as_its_site(machine):
+    ended = machine("node", files=H100, compilers=["nvcc"], sites="/home/a/sites")
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.startswith(
+        "run: measures the site that this machine's name has in FABRICHECK_SITES; SYSTEM=local:gpu "
+    )
+    assert "reframe --nocolor --mode=node --max-retries=1 -r" in ended.calls
+    ended = machine("node", "local:gpu", files=H100, compilers=["nvcc"], sites="/home/a/sites")
+    assert "--system=local:gpu" in ended.calls
 
 
 def test_what_is_missing_is_one_sentence_and_ends_it(machine):
