@@ -178,6 +178,17 @@ def test_parts_are_refused_also_where_the_driver_does_not_tell_the_mode():
         draft(content)
 
 
+@pytest.mark.parametrize("name", [None, "NVIDIA B200", "NVIDIA Graphics Device"])
+def test_a_b200_with_less_memory_is_no_part_and_has_the_links_of_b200(tmp_path, name):
+    """By the values of an H200 its links would pass with half of their bandwidth."""
+    content = told("h100-x2", name=name, pci_id="10de:2909", memory_bytes=168 * 10**9)
+    (sentence,) = drafting.notes(inventory.reported(content))
+    assert sentence.startswith("No source states the memory's peak of NVIDIA HGX B200 168GB:")
+    file = tmp_path / "drafted.yaml"
+    file.write_text(draft(content))
+    assert clusters.references_of(load(str(file))) == "nvidia-b200"
+
+
 def test_a_product_without_a_published_peak_says_so():
     (sentence,) = drafting.notes(inventory.reported(told("mi300x", pci_id="1002:74a9")))
     assert sentence.startswith("No source states the memory's peak of AMD Instinct MI300X HF:")
