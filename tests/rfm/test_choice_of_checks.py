@@ -57,7 +57,7 @@ class System:
         self.partition = SimpleNamespace(
             name="host", fullname="local:host", features=FEATURES, environs=[environ], extras={}
         )
-        monkeypatch.setattr(deviations, "when_started", lambda _: [])
+        monkeypatch.setattr(deviations, "when_started", lambda partition, checks: [])
 
     def case(self, of: Any) -> Any:
         return SimpleNamespace(

@@ -111,7 +111,8 @@ def test_a_check_that_only_an_allocation_has_is_not_lost_on_a_login_node(monkeyp
 
     partition = SimpleNamespace(fullname="lumi:gpu", features=["devices"], environs=[], extras={})
     session = object.__new__(started_session.StartedSession)
-    options = SimpleNamespace(names=None, restore_session=None, vars=None)
+    unset = dict.fromkeys(("names", "restore_session", "vars", "parameterize", "hooks"))
+    options = SimpleNamespace(**unset)
     monkeypatch.setattr(reframe_internals.session, "options", options)
     session._generated = [
         SimpleNamespace(check=kind(), partition=partition) for kind in (nic_loopback, stream_local)

@@ -1,5 +1,6 @@
 """What loosens a limit, leaves out a check or runs other programs stands under the status."""
 
+import sys
 import typing
 from types import SimpleNamespace
 
@@ -179,7 +180,7 @@ def partition(monkeypatch):
     monkeypatch.setattr(reframe_internals, "option", lambda name: None)
     monkeypatch.setattr(deviations.shipped, "differing_files", lambda folder: [])
     environment = SimpleNamespace(features=["stream"], extras={"runtime": "cuda"})
-    return SimpleNamespace(features=["devices", "ranks"], environs=[environment])
+    return SimpleNamespace(features=["devices", "ranks"], environs=[environment], extras={})
 
 
 @pytest.mark.parametrize(
@@ -192,17 +193,59 @@ def partition(monkeypatch):
 )
 def test_variables_that_leave_out_checks_of_ranks(partition, monkeypatch, variable, value, facts):
     monkeypatch.setenv(variable, value)
-    found = deviations.when_started(partition)
+    found = deviations.when_started(partition, [])
     assert [list(each.facts) for each in found] == ([facts] if facts else [])
     partition.features.remove("ranks")
-    assert deviations.when_started(partition) == []
+    assert deviations.when_started(partition, []) == []
 
 
 def test_variables_of_checks_that_change_what_is_judged(partition, monkeypatch):
     given = ["p2p.tags=x", "seconds=9", "overlay=/a/b.yaml", "valid_systems=y"]
     monkeypatch.setattr(reframe_internals, "option", {"vars": given}.get)
-    (found,) = deviations.when_started(partition)
+    (found,) = deviations.when_started(partition, [])
     assert (found.name, list(found.facts)) == ("changed-checks", ["p2p.tags=x", "valid_systems=y"])
+
+
+def test_options_that_give_checks_other_variables_or_leave_out_their_hooks(partition, monkeypatch):
+    given = {"parameterize": ["p2p.reference=a,b", "seconds=5,9"], "hooks": ["_declare_metrics"]}
+    monkeypatch.setattr(reframe_internals, "option", given.get)
+    (found,) = deviations.when_started(partition, [])
+    assert found.name == "changed-checks"
+    assert list(found.facts) == ["-P p2p.reference=a,b", "--disable-hook=_declare_metrics"]
+
+
+def check_of(file, name, monkeypatch):
+    """A class of a check as ReFrame loads it from a file."""
+    module = f"check_{file.stem}"
+    monkeypatch.setitem(sys.modules, module, SimpleNamespace(__file__=str(file)))
+    return type(name, (), {"__module__": module})
+
+
+@pytest.mark.parametrize(
+    ("name", "added", "differs"),
+    [("p2p_engine", "", False), ("p2p_engine", "# looser\n", True), ("of_my_own", "# x\n", False)],
+)
+def test_a_check_of_this_commit_from_another_file(
+    partition, monkeypatch, tmp_path, name, added, differs
+):
+    file = tmp_path / "p2p.py"
+    file.write_text((ROOT / "reframe_checks/p2p/p2p.py").read_text() + added)
+    found = deviations.when_started(partition, [check_of(file, name, monkeypatch)])
+    assert [list(each.facts) for each in found] == ([[str(file)]] if differs else [])
+
+
+def test_a_node_model_of_the_working_folder(partition, monkeypatch, tmp_path):
+    partition.extras["node"] = "h200"
+    assert deviations.when_started(partition, []) == []
+    model = tmp_path / "config" / "nodes" / "h200.yaml"
+    model.parent.mkdir(parents=True)
+    model.write_text((ROOT / "config/nodes/h200.yaml").read_text())
+    monkeypatch.chdir(tmp_path)
+    assert deviations.when_started(partition, []) == []
+    model.write_text(f"{model.read_text()}# looser\n")
+    (found,) = deviations.when_started(partition, [])
+    assert found.name == "other-references"
+    assert list(found.facts) == [str(model.parent), "h200.yaml"]
 
 
 def test_programs_of_other_sources(monkeypatch):

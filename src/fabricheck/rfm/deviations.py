@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import functools
 import os
-from collections.abc import Iterable, Iterator
+import re
+import sys
+from collections.abc import Collection, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import fabricheck
@@ -22,13 +25,21 @@ _FREE = frozenset(
     {"overlay", "seconds", "max_pending_time", "time_limit", "nodes", "load_s", "energy_s"}
 )
 
+#: The checks of this commit.
+_CHECKS = checkout.ROOT / "reframe_checks"
 
-def when_started(partition: Any) -> list[Deviation]:
-    """Return the deviations of a partition that its session has before anything is measured."""
+
+def when_started(partition: Any, checks: Iterable[type]) -> list[Deviation]:
+    """Return the deviations of a partition that its session has before anything is measured.
+
+    :param checks: the classes of its checks.
+    """
+    changed = [*_changed_variables(), *_changing_options(), *_other_files(checks)]
     deviations = [
         Deviation(name="other-references", facts=_other_references()),
+        Deviation(name="other-references", facts=_other_node_model(partition)),
         Deviation(name="without-mpi", facts=list(_without_mpi(partition))),
-        Deviation(name="changed-checks", facts=_changed_variables()),
+        Deviation(name="changed-checks", facts=changed),
     ]
     return [deviation for deviation in deviations if deviation.facts]
 
@@ -55,6 +66,21 @@ def _other_references() -> list[str]:
     return [str(folder()), *files] if files else []
 
 
+def _other_node_model(partition: Any) -> list[str]:
+    """Return the folder of node models and the partition's, where this commit has another one.
+
+    The working folder comes before the checkout. A model that the commit lacks is a site's own.
+    """
+    name = partition.extras.get("node")
+    shipped_model = checkout.ROOT / "config" / "nodes" / f"{name}.yaml"
+    if not name or not shipped_model.is_file():
+        return []
+    used = checkout.config_file("nodes", name, "node model")
+    if used.read_bytes() == shipped_model.read_bytes():
+        return []
+    return [str(used.parent), used.name]
+
+
 def _without_mpi(partition: Any) -> Iterator[str]:
     """Yield the variables that leave out checks of ranks although the partition has such."""
     if "ranks" not in partition.features:
@@ -76,6 +102,46 @@ def _changed_variables() -> list[str]:
     """Return the options -S that set a variable by which checks are selected or judged."""
     given: list[str] = reframe_internals.option("vars") or []
     return [each for each in given if each.partition("=")[0].rpartition(".")[2] not in _FREE]
+
+
+def _changing_options() -> Iterator[str]:
+    """Yield the options that give checks other variables, and those that leave out their hooks."""
+    for each in reframe_internals.option("parameterize") or []:
+        if each.partition("=")[0].rpartition(".")[2] not in _FREE:
+            yield f"-P {each}"
+    for hook in reframe_internals.option("hooks") or []:
+        yield f"--disable-hook={hook}"
+
+
+def _other_files(checks: Iterable[type]) -> Iterator[str]:
+    """Yield the files of checks that have the name of one of this commit and are others.
+
+    As RFM_CHECK_SEARCH_PATH may name them, left set by another checkout.
+    """
+    classes = dict.fromkeys(base for check in checks for base in check.__mro__)
+    names_in: dict[Path, list[str]] = {}
+    for each in classes:
+        file = getattr(sys.modules.get(each.__module__), "__file__", None)
+        if file is not None and not each.__module__.startswith(("fabricheck.", "reframe.")):
+            names_in.setdefault(Path(file).resolve(), []).append(each.__name__)
+    for file, names in names_in.items():
+        if not file.is_relative_to(_CHECKS) and not _is_shipped(file, names):
+            yield str(file)
+
+
+def _is_shipped(file: Path, names: Collection[str]) -> bool:
+    """Whether a file has no check of this commit, or is a copy of the file that has them."""
+    for content in _shipped_checks():
+        defined = re.findall(r"^class (\w+)", content.decode(), re.MULTILINE)
+        if not {*names}.isdisjoint(defined) and file.read_bytes() != content:
+            return False
+    return True
+
+
+@functools.cache
+def _shipped_checks() -> list[bytes]:
+    """Return the files of the checks of this commit."""
+    return [file.read_bytes() for file in sorted(_CHECKS.rglob("*.py"))]
 
 
 @functools.cache

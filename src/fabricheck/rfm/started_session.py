@@ -121,13 +121,18 @@ class StartedSession:
             before = _last(results, where)
             lost = {} if self._is_part else _lost(partition, checks, before)
             ran = before.partitions[where].ran if before is not None else ()
+            classes = dict.fromkeys(
+                type(case.check)
+                for case in self._generated
+                if case.partition.fullname == where and not is_plain(case.check)
+            )
             plain = [type(case.check).__name__ for case in self._generated if is_plain(case.check)]
             partitions[where] = PartitionChecks(
                 checks=checks,
                 lost=lost,
                 ran=ran,
                 plain=sorted(checks.keys() & plain),
-                deviations=deviations.when_started(partition),
+                deviations=deviations.when_started(partition, classes),
                 accepts=partition.extras.get("accepts", ()),
             )
         return SessionChecks(written=requested_nodes.now(), partitions=partitions)

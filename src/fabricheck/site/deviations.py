@@ -25,7 +25,8 @@ class Deviation(StrictModel):
     """A deviation that the session itself recorded.
 
     facts: what deviates: the folder of references and its files that differ; variables and their
-    values; the checkout's commit and those of the programs.
+    values, those of -S without the option; files of checks; the checkout's commit and those of the
+    programs.
     """
 
     name: DeviationName

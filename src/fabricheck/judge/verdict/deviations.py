@@ -70,7 +70,9 @@ def _recorded(where: str, deviation: Deviation) -> Finding:
         case "without-mpi":
             sentence = f"{listed(deviation.facts)} left out checks of ranks on {where}."
         case "changed-checks":
-            sentence = f"-S {listed(deviation.facts)} changed the checks of {where}."
+            # Of -S the facts are the variables alone.
+            facts = [fact if fact[:1] in "-/" else f"-S {fact}" for fact in deviation.facts]
+            sentence = f"{listed(facts, _MOST)} changed the checks of {where}."
         case _:
             sentence = (
                 f"The programs of {where} were not built from the sources of this checkout: they "

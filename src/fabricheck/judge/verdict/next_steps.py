@@ -70,7 +70,8 @@ NEXT_STEPS: Mapping[str, str] = {
     "wide-limits": "Calibrate the partition, or let the site accept it by this name.",
     "left-out-checks": "Run the whole set.",
     "without-mpi": "Build with MPI, or let the site accept it by this name.",
-    "changed-checks": "Run without -S, or let the site accept it by this name.",
+    "changed-checks": "Run the checks of this commit without the option, or let the site accept "
+    "it by this name.",
     "other-programs": "Build the programs of this checkout, and measure again.",
     "drift": "Look at the device's temperature and clocks of the same hours on the page, then "
     "measure the node quietly: fabricheck diagnose.",

@@ -359,7 +359,8 @@ _DEVIATIONS = (
         "other-references",
         "INCOMPLETE",
         "The references that judged are not those of this commit: a file of `reference_values` was "
-        "changed, or `RFM_REFERENCE_PREFIX` names a folder with other files.",
+        "changed, or `RFM_REFERENCE_PREFIX` names a folder with other files; or the working folder "
+        "has another model of the node in `config/nodes`.",
     ),
     Rule(
         "wide-limits",
@@ -381,7 +382,9 @@ _DEVIATIONS = (
     Rule(
         "changed-checks",
         "INCOMPLETE",
-        "`-S` set a variable of the checks other than overlay, nodes and times.",
+        "`-S` or `-P` set a variable of the checks other than overlay, nodes and times, "
+        "`--disable-hook` left a part of them out, or a check is from another file than this "
+        "commit's, as `RFM_CHECK_SEARCH_PATH` names it.",
     ),
     Rule(
         "other-programs",
