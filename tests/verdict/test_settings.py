@@ -379,10 +379,17 @@ def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(command, 
     assert f"Caveat on node1: {verdict.settings[0]}" in told
 
 
-def test_at_most_eight_variables_are_named(tmp_path):
-    slow = factories.document(environment={f"NCCL_X{number}": "1" for number in range(12)})
+def test_the_variables_of_a_library_are_named_behind_those_that_modules_set(tmp_path):
+    many = {f"FI_X{number}": "1" for number in range(12)} | {"NCCL_P2P_LEVEL": "PHB"}
+    slow = factories.document(environment=many)
     (caveat,) = variables_caveat(SessionBuilder(tmp_path).missed(document=slow).verdict())
-    assert caveat.endswith("NCCL_X6=1, NCCL_X7=1 and 4 more.")
+    assert caveat.endswith("FI_X11=1, NCCL_P2P_LEVEL=PHB.")
+
+
+def test_at_most_thirty_variables_are_named(tmp_path):
+    slow = factories.document(environment={f"NCCL_X{number}": "1" for number in range(34)})
+    (caveat,) = variables_caveat(SessionBuilder(tmp_path).missed(document=slow).verdict())
+    assert caveat.endswith("NCCL_X28=1, NCCL_X29=1 and 4 more.")
 
 
 @pytest.mark.parametrize(

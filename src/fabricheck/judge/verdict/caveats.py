@@ -27,7 +27,7 @@ _MOST_CHECKS = 3
 _OF_HOST_ARRAYS = ("stream", "memcpy")
 
 #: The number of variables that a caveat names.
-_MOST_VARIABLES = 8
+_MOST_VARIABLES = 30
 
 #: The host name that Docker and Podman give a container: the first digits of its id.
 _NAME_OF_CONTAINER = re.compile(r"[0-9a-f]{12}")
