@@ -144,6 +144,11 @@ def host_links():
 
 
 KINDS = {"memory": memory, "direct_link": links, "host_link": host_links}
+FLOORS = {
+    "memory": lambda architecture: rules.memory_floor(architecture, 1000),
+    "direct_link": lambda _: rules.direct_link_floor(100),
+    "host_link": lambda _: rules.host_link_floor(60),
+}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -158,6 +163,10 @@ def test_no_published_healthy_node_is_below_its_floor(kind):
         stated = STATED[kind][architecture] if architecture else STATED[kind]
         percent, name = min(found)
         assert stated["lowest"] == f"{name}, {percent:.0f} %"
+        is_demand = RECORDS[name].role == published.THRESHOLD
+        assert stated.get("demanded", False) == is_demand
+        rule = FLOORS[kind](architecture)
+        assert rule.why.startswith("no health check" if is_demand else "no healthy node")
     assert lowest
 
 

@@ -33,7 +33,7 @@ def floors(told):
         (one.check, name): tuple(metric["entry"])
         for one in told
         for name, metric in one.metrics.items()
-        if (metric["rule"] or "").startswith("no healthy node on record is below")
+        if (metric["rule"] or "").startswith(("no healthy node on", "no health check on record"))
     }
 
 

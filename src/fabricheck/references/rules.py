@@ -115,8 +115,11 @@ class _SharedHost(StrictModel):
 
 
 class _Floor(StrictModel):
+    """A floor, its lowest record, and whether that is a demand, which nobody measured."""
+
     least_percent: float = Field(ge=100 - WIDEST_PERCENT, le=100)
     lowest: str
+    demanded: bool = False
 
 
 class _Floors(StrictModel):
@@ -224,7 +227,11 @@ def host_link_floor(peak_gbs: float) -> Rule | None:
 def _floor(stated: _Floor, peak_gbs: float, peak: str) -> Rule | None:
     if math.isinf(peak_gbs):
         return None  # it is unknown
-    why = f"no healthy node on record is below {stated.least_percent:g} % of {peak}"
+    percent = f"{stated.least_percent:g} % of {peak}"
+    if stated.demanded:
+        why = f"no health check on record accepts a node below {percent}"
+    else:
+        why = f"no healthy node on record is below {percent}"
     lower = round(stated.least_percent / 100 - 1, 3)
     return Rule((peak_gbs, lower, None, "GB/s"), why, is_peak=True)
 
