@@ -11,7 +11,9 @@ source "$root/env.sh"
 nodes=$(sinfo --noheader --partition "$partition" --states idle,mixed,allocated --format %N)
 [ -n "$nodes" ] || exit 0
 # Exit status 14: some are stale, a line each.
-stale=$(fabricheck fleet --stale "$days" --nodes "$nodes") && exit 0
+status=0
+stale=$(fabricheck fleet --stale "$days" --nodes "$nodes") || status=$?
+[ "$status" = 14 ] || exit "$status"
 for node in $(cut -d : -f 1 <<< "$stale"); do
   # Not a second one for a node that still waits for the first.
   [ -z "$(squeue --noheader --name "fabricheck-$node" --format %i)" ] || continue

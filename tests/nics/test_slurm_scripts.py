@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 
 import pytest
@@ -56,3 +57,31 @@ def test_the_health_check_drains_once_and_on_a_fault_alone(run):
     drain = DRAIN.replace('"', "")
     assert run("health-check.sh", 12) == (0, [show, drain])
     assert run("health-check.sh", 12, "IDLE+DRAIN") == (0, [show])
+
+
+@pytest.mark.parametrize(
+    ("line", "ended", "submitted", "status"),
+    [
+        ("n2: 8 days ago, PASS", 14, ["fabricheck-n2"], 0),
+        ("Every node had a session in the last 7 days.", 0, [], 0),
+        ("Every node had a session in the last 7 days.", 4, [], 4),
+    ],
+)
+def test_the_weekly_job_is_of_stale_nodes_alone(tmp_path, line, ended, submitted, status):
+    for name, script in {
+        "sinfo": "echo n[1-2]",
+        "squeue": "true",
+        "fabricheck": f"echo '{line}'; exit {ended}",
+        "sbatch": f'echo "$2" >> {tmp_path}/submitted',
+    }.items():
+        (tmp_path / name).write_text(f"#!/bin/sh\n{script}\n")
+        (tmp_path / name).chmod(0o755)
+    (tmp_path / "env.sh").write_text(f"export PATH={tmp_path}:$PATH\n")
+    done = subprocess.run(
+        [SCRIPTS / "weekly.sh"],
+        env={**os.environ, "FABRICHECK_ROOT": str(tmp_path)},
+        check=False,
+    )
+    file = tmp_path / "submitted"
+    assert (file.read_text().split() if file.exists() else []) == submitted
+    assert done.returncode == status

@@ -134,3 +134,18 @@ def test_stale_nodes_are_named(command, night):
     (node,) = command("fleet", "--stale", "7", "--nodes", "n1", json=True, code=14).json
     assert (node["node"], node["status"]) == ("n1", "PASS")
     command("fleet", "--nodes", "n1", code=2)
+
+
+@pytest.mark.parametrize("member", ["node", "file"])
+def test_a_verdict_that_names_something_else_than_a_node_or_a_file_is_refused(
+    command, night, results_folder, member
+):
+    night(slow=False, days_ago=1.0)
+    for path in results_folder.rglob("verdicts/**/*.json"):
+        content = json.loads(path.read_text())
+        for row in (content, *content.get("nodes", ())):
+            if member in row:
+                row[member] = f"../{row[member]}\nscontrol update"
+        path.write_text(json.dumps(content))
+    ended = command("fleet", "--stale", "9", code=4)
+    assert f"{member}: this is not" in ended.output and "\nscontrol" not in ended.output

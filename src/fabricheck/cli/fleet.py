@@ -11,7 +11,7 @@ import typer
 from fabricheck.cli import commands, output
 from fabricheck.cli.output import AsJson
 from fabricheck.core import show
-from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.core.errors import InvalidInputError, NotFoundError, UsageError
 from fabricheck.core.nodelists import unfolded
 from fabricheck.core.vocabulary import EXIT_GOOD, EXIT_ODD
 from fabricheck.core.whole_files import write_whole
@@ -120,7 +120,9 @@ def _stale(days: float, named: str | None, as_json: bool) -> int:
     good = f"Every node had a session in the last {days:g} days."
     show.result(result, lines or [good], as_json, wrapped=False)
     output.say(*read.problems)
-    return EXIT_ODD if old else EXIT_GOOD
+    if old:
+        return EXIT_ODD
+    return InvalidInputError.exit_code if read.problems else EXIT_GOOD
 
 
 def _stale_line(node: history.NodeHistory, now: datetime) -> str:

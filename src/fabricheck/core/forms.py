@@ -15,6 +15,12 @@ from pydantic import Field
 #: A host name, short or full, or a scheduler's name of a node. A simulated node is marked.
 _NODE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]{0,254}( \(simulated\))?$"
 
+#: What a verdict is on: a node, a host list, or what has no node, as of results without one.
+_JUDGED = r"^(\(no node\)|[A-Za-z0-9][A-Za-z0-9 ._,()\[\]-]*)$"
+
+#: A file beside another one.
+_FILE_NAME = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+
 #: Domain, bus, device and mostly function, as kernels, HIP and NVIDIA's library write them.
 _PCI_ADDRESS = r"^[0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}(\.[0-9A-Fa-f]{1,2})?$"
 
@@ -24,11 +30,15 @@ _WORD = r"^[!-~]+$"
 #: What each form is of, for sentences.
 NOUNS = {
     _NODE_NAME: "the name of a node",
+    _JUDGED: "the name of a node or of several",
+    _FILE_NAME: "the name of a file",
     _PCI_ADDRESS: "a PCI address",
     _WORD: "a word of ASCII characters",
 }
 
 NodeName = Annotated[str, Field(pattern=_NODE_NAME)]
+Judged = Annotated[str, Field(pattern=_JUDGED)]
+FileName = Annotated[str, Field(pattern=_FILE_NAME)]
 PciAddress = Annotated[str, Field(pattern=_PCI_ADDRESS)]
 Word = Annotated[str, Field(pattern=_WORD)]
 

@@ -17,6 +17,7 @@ from pydantic import Field
 
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
+from fabricheck.core.forms import FileName, Judged
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
 from fabricheck.core.show import listed
@@ -191,7 +192,7 @@ class Checks(StrictModel):
 class _Status(StrictModel):
     """The status of one node, what it rests on, and what it does not cover."""
 
-    node: str
+    node: Judged
     """As the scheduler names it; the machine's own name where there is no scheduler. The host list
     of the nodes that checks between nodes measured."""
     scheduled: bool
@@ -291,7 +292,7 @@ class NodeVerdict(_Status):
 class Row(_Status):
     """One node in the verdict on all."""
 
-    file: str
+    file: FileName
     """The file of the node's own document, beside this one."""
 
 
