@@ -30,14 +30,12 @@ _WORD = r"^[!-~]+$"
 #: What each form is of, for sentences.
 NOUNS = {
     _NODE_NAME: "the name of a node",
-    _JUDGED: "the name of a node or of several",
     _FILE_NAME: "the name of a file",
     _PCI_ADDRESS: "a PCI address",
     _WORD: "a word of ASCII characters",
 }
 
 NodeName = Annotated[str, Field(pattern=_NODE_NAME)]
-Judged = Annotated[str, Field(pattern=_JUDGED)]
 FileName = Annotated[str, Field(pattern=_FILE_NAME)]
 PciAddress = Annotated[str, Field(pattern=_PCI_ADDRESS)]
 Word = Annotated[str, Field(pattern=_WORD)]
@@ -46,3 +44,8 @@ Word = Annotated[str, Field(pattern=_WORD)]
 def is_node_name(text: str) -> bool:
     """Whether a text has the form of a node's name."""
     return re.fullmatch(_NODE_NAME, text) is not None
+
+
+def is_judged(text: str) -> bool:
+    """Whether a text is what a verdict can be on."""
+    return re.fullmatch(_JUDGED, text) is not None

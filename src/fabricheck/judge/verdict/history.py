@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from pathlib import Path
 
-from fabricheck.core.errors import FabricheckError
+from fabricheck.core.errors import FabricheckError, InvalidFile
+from fabricheck.core.forms import is_judged
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import read_model
 from fabricheck.core.nodelists import natural
@@ -54,7 +55,7 @@ def read(folder: Path, expected: Iterable[str] = ()) -> History:
     for path in _totals(folder):
         try:
             total = read_model(path, Verdict)
-            verdicts = [read_model(path.with_name(row.file), NodeVerdict) for row in total.nodes]
+            verdicts = [_read_node(path.with_name(row.file)) for row in total.nodes]
         except FabricheckError as error:
             problems.append(str(error))
             continue
@@ -68,6 +69,13 @@ def read(folder: Path, expected: Iterable[str] = ()) -> History:
     names = sorted({*by_node, *expected}, key=natural)
     nodes = tuple(_history(name, by_node.get(name, [])) for name in names)
     return History(nodes, tuple(problems))
+
+
+def _read_node(path: Path) -> NodeVerdict:
+    verdict = read_model(path, NodeVerdict)
+    if not is_judged(verdict.node):
+        raise InvalidFile(path, "node", f"{verdict.node!r} is not the name of a node or of several")
+    return verdict
 
 
 def _history(node: str, dated: Iterable[tuple[datetime, NodeVerdict]]) -> NodeHistory:

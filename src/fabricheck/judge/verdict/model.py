@@ -17,7 +17,7 @@ from pydantic import Field
 
 from fabricheck.core import models
 from fabricheck.core.errors import InvalidInputError, NotFoundError
-from fabricheck.core.forms import FileName, Judged
+from fabricheck.core.forms import FileName
 from fabricheck.core.grouping import grouped
 from fabricheck.core.models import StrictModel
 from fabricheck.core.show import listed
@@ -192,7 +192,7 @@ class Checks(StrictModel):
 class _Status(StrictModel):
     """The status of one node, what it rests on, and what it does not cover."""
 
-    node: Judged
+    node: str
     """As the scheduler names it; the machine's own name where there is no scheduler. The host list
     of the nodes that checks between nodes measured."""
     scheduled: bool
