@@ -50,6 +50,23 @@ def test_what_a_session_recorded_accepts_no_node(tmp_path, name):
     assert words in found.reasons[0].sentence
 
 
+@pytest.mark.parametrize("content", ["", None])
+def test_a_session_whose_record_is_lost_accepts_no_node(tmp_path, content):
+    stamp = factories.stamp(0)
+    session = SessionBuilder(tmp_path, stamp=stamp).each(
+        (good_case(name), factories.document()) for name in CHECKS
+    )
+    results = session.write()
+    # Of a version before marks none is known to be lost.
+    assert judge(results)["node1"].status == "PASS"
+    factories.mark(results, 0, outputs=stamp)
+    if content is not None:
+        (results / "output" / "checks.json").write_text(content)
+    found = judge(results)["node1"]
+    assert (found.status, rules(found)) == ("INCOMPLETE", {"report"})
+    assert "(checks.json) is lost or damaged" in found.reasons[0].sentence
+
+
 @pytest.mark.parametrize("name", RECORDED)
 def test_what_the_site_accepts_by_name_is_a_caveat(tmp_path, name):
     facts, words = RECORDED[name]

@@ -72,8 +72,8 @@ class Source:
     results: the results folder, or the folder of the documents. node: the node of all its results,
     in a job over many nodes. requested: the nodes that the session was to measure, if its folder
     lists them; of_job: those of its job over many nodes. recorded: by ``system:partition`` the
-    checks that it could select. where, on: the partition and the nodes that results are restricted
-    to.
+    checks that it could select. record_lost: whether the session wrote such a record, and it is not
+    there or damaged. where, on: the partition and the nodes that results are restricted to.
     """
 
     results: Path
@@ -82,6 +82,7 @@ class Source:
     requested: RequestedNodes | None = None
     of_job: RequestedNodes | None = None
     recorded: Mapping[str, PartitionChecks] = field(default_factory=dict)
+    record_lost: bool = False
     where: str | None = None
     on: frozenset[str] = frozenset()
 
@@ -619,7 +620,8 @@ def of_session(
         recorded = checks_of(session.outputs)
     except InvalidInputError as error:
         problems.insert(0, Problem(str(error)))
-    source = Source(folder.path, session, folder.node, requested, of_job, recorded)
+    lost = not recorded and _had_record(folder, session)
+    source = Source(folder.path, session, folder.node, requested, of_job, recorded, lost)
     if _is_empty(source):
         sentence = _left_nothing(folder, session)
         problems.append(Problem(sentence, folder.node, NotFoundError.exit_code))
@@ -627,6 +629,14 @@ def of_session(
     notes = tuple(map(str, folder.problems)) if source.killed else ()
     title = f"session {session.id}"
     return Results(session.id, title, folder.path, (source,), tuple(problems), notes)
+
+
+def _had_record(folder: ResultsFolder, session: Session) -> bool:
+    """Whether a session wrote a record of its checks: each does whose mark knows its outputs."""
+    if session.report is None:
+        return False
+    mark = folder.mark(session)
+    return mark is not None and mark.outputs is not None
 
 
 def _is_empty(source: Source) -> bool:

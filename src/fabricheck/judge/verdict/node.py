@@ -39,7 +39,7 @@ from fabricheck.results.causes import Errors, sentence_of
 from fabricheck.results.observed import node_of
 from fabricheck.results.reading import Results
 from fabricheck.results.requested_nodes import RequestedNode
-from fabricheck.results.session_checks import PartitionChecks
+from fabricheck.results.session_checks import CHECKS_FILE, PartitionChecks
 from fabricheck.schedulers import table
 from fabricheck.site import partitions, this_machine
 from fabricheck.site.sets import Choice, known
@@ -247,6 +247,12 @@ class NodeJudgement:
                     "session",
                     f"Session {source.name} on {node} has no run report: it was killed, or is "
                     "still running.",
+                )
+            if source.record_lost and not self.several:
+                yield finding(
+                    "report",
+                    f"The record of the checks of session {source.name} ({CHECKS_FILE}) is lost or "
+                    "damaged, so what it left out or changed is unknown.",
                 )
         if missing:
             should = f"missing that should have run on {node}: {listed(missing)}."

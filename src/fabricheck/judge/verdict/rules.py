@@ -334,7 +334,7 @@ _OF_A_NODE = (
         "report",
         "INCOMPLETE",
         "The run report of the node's session cannot be read, or one of several folders has none; "
-        "or the session left nothing but its mark.",
+        "or the session left nothing but its mark, or the record of its checks is lost.",
     ),
     Rule(
         "diagnosis",
