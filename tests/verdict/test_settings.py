@@ -546,3 +546,24 @@ def test_the_key_of_a_job_stays_out_of_a_document(tmp_path):
     shown = {name: value for name, value in found["environment"].items() if "MP" in name}
     assert {"OMPI_MCA_pml": "ucx", "MPIR_CVAR_ENABLE_GPU": "0"}.items() <= shown.items()
     assert "OMPI_MCA_orte_precondition_transports" not in shown
+
+
+@pytest.mark.parametrize(
+    ("name", "clock", "told"),
+    [
+        ("n2", "measured", True),
+        ("NODE1.example.org", "measured", False),
+        ("n2", "simulated", False),
+        (None, "measured", False),
+    ],
+)
+def test_a_variable_that_names_a_machine_otherwise_than_it_names_itself_is_told(
+    tmp_path, name, clock, told
+):
+    content = factories.document(clock=clock)
+    content["host"] |= {"hostname": "node1.cluster", "scheduler_node": name or "node1"}
+    if name is not None:
+        content["environment"]["FABRICHECK_NODE_NAME"] = name
+    case = factories.case() | {"scheduler": "local", "job_nodelist": ["node1"]}
+    (found,) = SessionBuilder(tmp_path).add(case, content).verdicts().values()
+    assert any("calls itself node1.cluster" in caveat for caveat in found.caveats) == told

@@ -11,6 +11,7 @@ from fabricheck.core import amounts
 from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
+from fabricheck.core.vocabulary import ENV_NODE_NAME
 from fabricheck.judge.verdict import grounds
 from fabricheck.judge.verdict.attempts import Attempt
 from fabricheck.node import NodeModel, products
@@ -115,6 +116,7 @@ def result_caveats(
     yield from islice(filter(None, map(session_settings.numa_balancing, hosts)), 1)
     yield from dict.fromkeys(filter(None, map(_in_caches, documents)))
     yield from dict.fromkeys(filter(None, map(_named_by_container, documents)))
+    yield from dict.fromkeys(filter(None, map(_named_by_variable, documents)))
     counted = limits(cases)
     metrics = counted.total()
     if metrics and counted["free"] == metrics:
@@ -164,6 +166,21 @@ def _named_by_container(document: ResultDocument) -> str | None:
         f"Node {name} has the name of a container, so that no other session belongs to the same "
         'node: start the container with --hostname "$(uname -n)".'
     )
+
+
+def _named_by_variable(document: ResultDocument) -> str | None:
+    """Return a sentence where a variable names a machine otherwise than it names itself.
+
+    Sessions by ssh and Flux set the variable; left set, it would accept another node.
+    """
+    host = document["host"]
+    name = document["environment"].get(ENV_NODE_NAME)
+    if name is None or document["clock"] != "measured" or host.get("container"):
+        return None
+    own = host["hostname"]
+    if name.partition(".")[0].lower() == own.partition(".")[0].lower():
+        return None
+    return f"Node {name} calls itself {own}: {ENV_NODE_NAME} is set to the name that stands here."
 
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
