@@ -177,10 +177,10 @@ def _named_by_variable(document: ResultDocument) -> str | None:
     name = document["environment"].get(ENV_NODE_NAME)
     if name is None or document["clock"] != "measured" or host.get("container"):
         return None
-    own = host["hostname"]
-    if name.partition(".")[0].lower() == own.partition(".")[0].lower():
+    hostname = host["hostname"]
+    if name.partition(".")[0].lower() == hostname.partition(".")[0].lower():
         return None
-    return f"Node {name} calls itself {own}: {ENV_NODE_NAME} is set to the name that stands here."
+    return f"Node {name} calls itself {hostname}: {ENV_NODE_NAME} is set to the name that stands here."
 
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:
