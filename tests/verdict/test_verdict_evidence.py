@@ -448,6 +448,20 @@ def test_an_earlier_setting_excuses_no_later_session(tmp_path):
     assert found.status == "PERF-FAIL" and {"reference", "setting"} <= rules(found)
 
 
+def test_a_node_is_drained_for_the_reason_that_is_the_evidence(tmp_path):
+    """Also where another check failed too."""
+    document = factories.on_h200(2, series=[], complete=False)
+    document["outcome"] = {"exit_code": 9, "status": "device-error", "message": "ECC"}
+    found = (
+        SessionBuilder(tmp_path)
+        .failed("sanity", check="stream_local", document=document, job_exitcode=9)
+        .failed("sanity", "It left nothing.", check="memcpy_near")
+        .verdict()
+    )
+    assert found.drain.rule == "device-error" and len(found.reasons) > 1
+    assert "ECC" in draining.reason(found)
+
+
 def test_an_error_of_hardware_counts_beside_other_devices(tmp_path):
     document = factories.on_h200(2, series=[], complete=False)
     document["devices"] = [one | {"name": "NVIDIA H100"} for one in document["devices"]]

@@ -273,6 +273,13 @@ def test_a_damaged_document_is_incomplete_and_named(tmp_path, text):
     assert rules(found) == {"no-document"} and str(path) in found.reasons[0].sentence
 
 
+def test_a_failed_check_with_a_damaged_document_names_the_file(tmp_path):
+    results = SessionBuilder(tmp_path).failed("sanity", document=factories.document()).write()
+    path = factories.case_folder(results, "stream_local_node1", "stage") / "result.json"
+    path.write_text("{")
+    assert str(path) in judge(results)["node1"].reasons[0].sentence
+
+
 def test_what_was_killed_after_the_last_report_is_the_latest(tmp_path, monkeypatch):
     results = SessionBuilder(tmp_path).passed().write()
     requested = RequestedNodes(partition=PARTITION, started=now(), nodes={"node1": RequestedNode()})
