@@ -251,8 +251,18 @@ def test_a_check_of_this_commit_from_another_file(
     assert [list(each.facts) for each in found] == ([[str(file)]] if differs else [])
 
 
+def test_a_node_model_that_was_changed_in_the_checkout(partition, monkeypatch):
+    partition.extras["node"] = "h200"
+    monkeypatch.setattr(checkout, "changed_files", lambda folder: ["h200.yaml"])
+    (found,) = deviations.when_started(partition, [])
+    assert found.name == "other-references"
+    partition.extras["node"] = "mi250x"
+    assert deviations.when_started(partition, []) == []
+
+
 def test_a_node_model_of_the_working_folder(partition, monkeypatch, tmp_path):
     partition.extras["node"] = "h200"
+    monkeypatch.setattr(checkout, "changed_files", lambda folder: [])
     assert deviations.when_started(partition, []) == []
     model = tmp_path / "config" / "nodes" / "h200.yaml"
     model.parent.mkdir(parents=True)

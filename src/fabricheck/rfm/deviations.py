@@ -69,14 +69,16 @@ def _other_references() -> list[str]:
 def _other_node_model(partition: Any) -> list[str]:
     """Return the folder of node models and the partition's, where this commit has another one.
 
-    The working folder comes before the checkout. A model that the commit lacks is a site's own.
+    The working folder comes before the checkout, whose own may have uncommitted changes. A model
+    that the commit lacks is a site's own.
     """
     name = partition.extras.get("node")
     shipped_model = checkout.ROOT / "config" / "nodes" / f"{name}.yaml"
     if not name or not shipped_model.is_file():
         return []
     used = checkout.config_file("nodes", name, "node model")
-    if used.read_bytes() == shipped_model.read_bytes():
+    is_copy = used.read_bytes() == shipped_model.read_bytes()
+    if is_copy and used.name not in checkout.changed_files(shipped_model.parent):
         return []
     return [str(used.parent), used.name]
 

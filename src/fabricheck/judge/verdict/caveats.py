@@ -180,7 +180,9 @@ def _named_by_variable(document: ResultDocument) -> str | None:
     hostname = host["hostname"]
     if name.partition(".")[0].lower() == hostname.partition(".")[0].lower():
         return None
-    return f"Node {name} calls itself {hostname}: {ENV_NODE_NAME} is set to the name that stands here."
+    return (
+        f"Node {name} calls itself {hostname}: {ENV_NODE_NAME} is set to the name that stands here."
+    )
 
 
 def _other_traffic(documents: Iterable[ResultDocument]) -> Iterator[str]:

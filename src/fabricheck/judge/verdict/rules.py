@@ -359,8 +359,8 @@ _DEVIATIONS = (
         "other-references",
         "INCOMPLETE",
         "The references that judged are not those of this commit: a file of `reference_values` was "
-        "changed, or `RFM_REFERENCE_PREFIX` names a folder with other files; or the working folder "
-        "has another model of the node in `config/nodes`.",
+        "changed, or `RFM_REFERENCE_PREFIX` names a folder with other files; or the model of "
+        "the node was changed in `config/nodes`, of the checkout or of the working folder.",
     ),
     Rule(
         "wide-limits",
