@@ -198,7 +198,7 @@ def test_programs_of_another_folder_need_no_spack(command, tmp_path, monkeypatch
             r"matches n\d+$ of north as 'N1': a sess",
         ),
         ("north", [r"n\d+$"], "x1.hpc", "missing", r"'x1.hpc' or 'x1', matches none of north's"),
-        ("north", [r"n\d+$"], "nid005001", "missing", "of lumi: correct them, or write --system=n"),
+        ("north", [r"n\d+$"], "nid005001", "missing", r"'nid005001', matches none of north's"),
         ("north", ["^$"], "n1", "ok", "--system=north chooses north."),
         ("local", (), "n1", "ok", "matches .* of local: a session needs no --system."),
         ("local", (), "nid005001", "ok", "of lumi: --system=local chooses local."),

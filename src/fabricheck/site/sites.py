@@ -216,9 +216,9 @@ def of_this_machine(machine: str, full_name: Callable[[], str], *where: Path) ->
     :param full_name: gives the name with the domain that the resolver knows. It is called only
         where the session would be refused, because a resolver may take seconds.
     :raises InvalidInputError: as `match`.
-    :raises UsageError: where another system was meant than the one for every machine: site files
-        were named (FABRICHECK_SITES), there is an allocation, or the machine is of a system that a
-        centre has named.
+    :raises UsageError: where another system was meant: site files were named (FABRICHECK_SITES) and
+        none of them has this machine; or only the system for every machine has it, and there is an
+        allocation, or a centre has named its system.
     """
     matched = match(machine, *where)
     if matched is not None and _is_meant(matched):
@@ -227,20 +227,29 @@ def of_this_machine(machine: str, full_name: Callable[[], str], *where: Path) ->
     matched = match(full, *where)
     if matched is not None and _is_meant(matched):
         return matched
-    raise UsageError(_no_match(machine, full, *where))
+    raise UsageError(_no_match(machine, full, matched, *where))
 
 
 def _is_meant(matched: Match) -> bool:
     """Whether a system was meant: by its name, or because nothing says that another one was."""
     named = os.environ.get(VARIABLE)
-    if matched.is_by_name or (named and matched.folder == Path(named)):
+    if named:
+        return matched.folder == Path(named)
+    if matched.is_by_name:
         return True
-    return not named and table.allocation(os.environ) is None and not name_of_centre(matched.name)
+    return table.allocation(os.environ) is None and not name_of_centre(matched.name)
 
 
-def _no_match(machine: str, full: str, *where: Path) -> str:
-    """Compose why a session needs --system: the machine's names, and the patterns of the sites."""
+def _no_match(machine: str, full: str, matched: Match | None, *where: Path) -> str:
+    """Compose why a session needs --system: the machine's names, and the patterns of the sites.
+
+    :param matched: the system of the suite that has this machine, where the user's site files have
+        none.
+    """
     named = os.environ.get(VARIABLE)
+    other = "or another system"
+    if matched is not None and matched.is_by_name:
+        other = f"--system={matched.system} for what this suite has under that name"
     if named:
         where = (Path(named),)
         what = f"No pattern in hostnames of a site file in {named}"
@@ -265,7 +274,7 @@ def _no_match(machine: str, full: str, *where: Path) -> str:
     # Who shows the last words of a session shows the beginning of this sentence.
     return (
         f"{what} matches {enumerated(map(repr, names), last='or')}: choose --system=local:gpu for "
-        "its GPUs or --system=local for its memory and a simulated node, or another system, "
+        f"its GPUs or --system=local for its memory and a simulated node, {other}, "
         f"{remedy}. The patterns: {listed(patterns, separator='; ') or 'none'}."
     )
 
