@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 from collections.abc import Iterator, Sequence
 
 from proof.mutants.runs import ROOT
+from proof.slips import cpp
 from proof.slips.record import Outcome
 
 PAGE = ROOT / "docs" / "evidence" / "slips.md"
@@ -24,16 +26,28 @@ not compile, or leaves the machine code as it was, is drawn again. The unit test
 host's programs are in `make test-all`), then the tests that `make check` would choose, and where
 these see nothing all tests of the programs and of the simulated node.
 
-A test that fails without the slip, too, sees nothing and is left out. In the recorded run such a
-test still hid those behind it (16 did on that machine, which had no network and other work), so
-that the chosen tests may see some of the slips that none saw there: each was looked at by hand. Of
-C++ no whole run is recorded yet.
+A test that fails without the slip, too, sees nothing and is left out. In the recorded run of Python
+such a test still hid those behind it (16 did on that machine, which had no network and other work),
+so that the chosen tests may see some of the slips that none saw there: each was looked at by hand.
+On commit 0fa6dc74, with the tests that came of it, 118 of 300 slips that the same seed draws there
+ran before the time of a lent machine was over: 116 were seen at once, and two have tests since.
 """
 
+_NEXT_SECTION = re.compile(r"^## ", re.MULTILINE)
 
-def page(seed: int, outcomes: Sequence[Outcome]) -> str:
-    """Return the page of a run."""
-    return "\n".join(_lines(seed, outcomes)) + "\n"
+
+def page(before: str, seed: int, outcomes: Sequence[Outcome]) -> str:
+    """Return the page with the section of each language that has outcomes.
+
+    :param before: the page as it was, whose other sections stay.
+    """
+    sections = {text.splitlines()[0]: text for text in _NEXT_SECTION.split(before)[1:]}
+    for language, paths in (("Python", "src/fabricheck/"), ("C++", tuple(cpp.FOLDERS))):
+        those = [outcome for outcome in outcomes if outcome.slip.path.startswith(paths)]
+        if those:
+            sections[language] = "\n".join((language, "", *_lines(seed, those))) + "\n"
+    texts = [f"## {text.rstrip()}\n" for text in sections.values()]
+    return "\n".join((_HEAD, *texts))
 
 
 def _commit() -> str:
@@ -49,7 +63,6 @@ def _room(path: str) -> str:
 
 
 def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
-    yield _HEAD
     seen = sum(outcome.seen_by is not None for outcome in outcomes)
     yield f"Seed {seed}, {_commit()}: {seen} of {len(outcomes)} slips are seen.\n"
     yield "| room | slips | seen |"
@@ -85,5 +98,5 @@ def _came(outcome: Outcome) -> str:
 
 
 def write(seed: int, outcomes: Sequence[Outcome]) -> None:
-    """Write the page."""
-    PAGE.write_text(page(seed, outcomes), encoding="utf-8")
+    """Write the sections of the page that have outcomes."""
+    PAGE.write_text(page(PAGE.read_text(encoding="utf-8"), seed, outcomes), encoding="utf-8")

@@ -11,7 +11,7 @@ import pytest
 from proof.mutants import chosen
 from proof.mutants.drawn import DRAWN
 from proof.mutants.runs import ROOT
-from proof.slips import cpp, drawing
+from proof.slips import cpp, drawing, page
 from proof.slips.record import Outcome, Record, reasons
 
 TEXT = '''"""A file."""
@@ -142,3 +142,15 @@ def test_a_survivor_is_explained_by_the_mutant_that_makes_the_same_change_or_by_
 
 def test_each_reason_is_of_a_file_that_is_there():
     assert all((ROOT / path).exists() and why for (path, _, _), why in reasons().items())
+
+
+def test_a_run_of_one_language_leaves_the_section_of_the_other(monkeypatch):
+    monkeypatch.setattr(page, "_commit", lambda: "commit 1234")
+    slip = drawing.Slip("src/bench/fabric/plan.cpp", 1, "order", "a < b\n", "a > b\n")
+    python = Outcome(a_slip(DRAWN[0]), "a_test")
+    first = page.page("", 1, [python])
+    both = page.page(first, 2, [Outcome(slip, "another_test")])
+    assert both.startswith(first.rstrip()) and "1 of 1 slips are seen" in first
+    assert both[len(first) :].startswith("\n## C++\n\nSeed 2, commit 1234: 1 of 1 slips are seen.")
+    assert page.page(both, 3, [python]).index("## Python") < both.index("## C++")
+    assert "Seed 3" in page.page(both, 3, [python]) and "Seed 1" not in page.page(both, 3, [python])
