@@ -8,6 +8,7 @@ from dataclasses import replace
 
 import pytest
 
+from fabricheck.cli import nics
 from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
@@ -234,13 +235,17 @@ def add_storage(root, name):
 
 
 @pytest.mark.parametrize("name", ["mlx5_4", "mlx5_bond_0", "rocep145s0"])
-def test_more_nics_of_ethernet_are_a_note(tmp_path, name):
+def test_more_nics_of_ethernet_are_a_note(command, tmp_path, monkeypatch, name):
     root = leonardo(tmp_path)
     add_storage(root, name)
     outcome = found(root, BOOSTER)
     assert (outcome.differences, outcome.settings) == ((), ())
     assert outcome.notes == (f"not in a100-booster: {name} of nid001005",)
     assert read_nics(root)[-1]["link_layer"] == "Ethernet"
+    monkeypatch.setattr(nics, "SYSTEM", root)
+    monkeypatch.setenv("SLURMD_NODENAME", "nid001005")
+    ended = command("network", "nics", "a100-booster", code=None)
+    assert ended.stdout.splitlines()[1:] == [f"Note: not in a100-booster: {name} of nid001005."]
     # By numbers that went to others, the name of storage may be that of a NIC of the model.
     rename(root, mlx5_0=name, **{name: "mlx5_0"})
     outcome = found(root, BOOSTER)

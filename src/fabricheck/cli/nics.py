@@ -34,6 +34,8 @@ def check_command(
 ) -> None:
     """Print a line for each finding about this node's NICs: for people, prologs and health checks.
 
+    NICs that the model lacks or names otherwise have a line that begins with "Note", too.
+
     It takes about a second, measures nothing, writes nothing, and needs no root. Exit status 0 if
     all is as in the model, 8 if a NIC differs, 13 if a setting keeps messages from one, 3 if this
     machine shows no network or the model has no NICs, 4 if the state or the speed of a NIC cannot
@@ -62,8 +64,9 @@ def check_command(
         "nics": nics,
     }
     good = f"{node}: {show.listed(names)} are as in {expected.name}."
-    show.result(result, [*differences, *comparison.settings, *comparison.unread] or [good], as_json,
-                wrapped=False)  # fmt: skip
+    findings = [*differences, *comparison.settings, *comparison.unread] or [good]
+    notes = [f"Note: {note}." for note in comparison.unlike]
+    show.result(result, [*findings, *notes], as_json, wrapped=False)
     if differences:
         raise typer.Exit(EXIT_DIFFERENT)
     if comparison.settings:

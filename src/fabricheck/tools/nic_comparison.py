@@ -43,7 +43,8 @@ class Comparison:
     differences: with node and NIC. pairs: each NIC that was compared, and that of the model.
     unread: a sentence for each NIC whose state or speed is unknown. settings: a sentence for each
     thing that keeps messages from the NICs. versions: of libraries below MPI. notes: what was not
-    compared or is not installed, and what differs without being wrong.
+    compared or is not installed, and what differs without being wrong. unlike: the latter alone,
+    such as NICs that the model lacks.
     """
 
     differences: tuple[Mismatch, ...]
@@ -52,6 +53,7 @@ class Comparison:
     notes: tuple[str, ...]
     settings: tuple[str, ...]
     versions: Mapping[str, str]
+    unlike: tuple[str, ...] = ()
 
 
 def require_nics(model: NodeModel) -> None:
@@ -93,11 +95,12 @@ def compare(
     differences += _of_the_mtu(
         node, [pair.nic for pair in matching.pairs if pair.expected.mtu_bytes is None]
     )
-    notes = [
+    unlike = (
         *_renamed(node, model, matching),
         *_extra(node, model, matching.extra),
         *_firmware(node, chosen),
-    ]
+    )
+    notes = [*unlike]
     if fabric is None:
         notes.append("no fabric is named, so places and provider were not examined")
     elif fabric.places.rule == "address":
@@ -121,6 +124,7 @@ def compare(
         pairs=tuple(matching.pairs),
         unread=tuple(unread),
         notes=(*notes, *there.notes),
+        unlike=unlike,
         settings=(
             *_of_hidden(node, model, hidden, on_the_bus),
             *_of_another_kind(node, model, matching, fabric),
