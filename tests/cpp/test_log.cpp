@@ -138,6 +138,13 @@ TEST_CASE("a line has the row of what its Xid or its text says") {
         "xid-154-none");
   CHECK(row(xid("45, pid=1, name=x, Ch 00000001 caused by previous Xid 149")) == "xid-45");
   CHECK(row(xid("9999, something new")) == "xid-other");
+  CHECK(row(xid("165, power smoothing")) == "xid-other");
+  CHECK(row(xid("159, CHI Non-Data Error")) == "xid-159");
+  for (const int number : {1, 7, 65, 81, 125, 142}) {
+    CHECK(row(xid(std::to_string(number) + ", pid=1, name=x")) == "xid-support");
+  }
+  CHECK(row("[Hardware Error]: System Fatal error.") == "mce-fatal");
+  CHECK(row("[Hardware Error]: Uncorrected, software restartable error.") == "mce");
 }
 
 TEST_CASE("an error of an accelerator's driver is kept though no row has it") {

@@ -72,6 +72,19 @@ def test_a_fault_is_named_stays_and_would_drain(node, look, fault):
         assert verdict["drain"]["arguments"][:3] == ["scontrol", "update", "NodeName=nid001001"]
 
 
+@pytest.mark.parametrize("number", [2, 3])
+def test_an_error_to_report_if_it_comes_again_is_a_note_until_it_does(node, look, number):
+    look()
+    address = DIES[2].removesuffix(".0")
+    text = f"NVRM: Xid (PCI:{address}): 74, NVLink: fatal error detected on link 4(0x10, 0x0)"
+    for at in range(number):
+        node.log(9_000_000 + at, text)
+    found = look(code=0 if number < 3 else 12).json
+    named = [each["component"] for each in found["verdict"]["reasons"]]
+    assert named == ([] if number < 3 else [f"device 2 ({DIES[2]})"])
+    assert sum(text in note for note in found["notes"]) == (2 if number < 3 else 0)
+
+
 def test_what_is_repaired_is_forgotten_on_request(node, look):
     look()
     node.count(3, "umc", 2)

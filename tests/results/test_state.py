@@ -490,6 +490,9 @@ def test_each_row_of_the_table_has_a_source_and_known_words():
         assert row.source[1].startswith("https://")
         assert row.meaning or row.name == "xid-other"
         assert row.action is None or (row.vendor and row.action in vocabulary.LOG_ACTIONS)
+        assert (row.action is None) == bool(row.looked_at)
+        for _, url in (row.action_source, *row.looked_at):
+            assert url.startswith("https://")
     assert len(log_lines.table()) == len(rows) + 2
 
 

@@ -8,11 +8,13 @@ from session_builder import SessionBuilder, failed, good_case, rules
 NETIR = "NVRM: Xid (PCI:0000:41:00): 149, NETIR Fatal XC0 i0 Link -1 (0x000fe406 0x00000000)"
 
 
-def aborted(text, row, kind="unclear"):
-    """Build the case of a program that was aborted, and its document with a line of a log."""
-    line = {"kind": kind, "pci_address": "0000:41:00.0", "text": text, "row": row}
+def aborted(text, row, kind="unclear", addresses=("0000:41:00.0",)):
+    """Build the case of a program that was aborted, and its document with lines of a log."""
+    lines = [
+        {"kind": kind, "pci_address": address, "text": text, "row": row} for address in addresses
+    ]
     document = factories.on_h200(
-        aftermath=factories.aftermath(kernel_log=[line]),
+        aftermath=factories.aftermath(kernel_log=lines),
         complete=False,
         finished=None,
         outcome={"exit_code": None, "status": "running", "message": None},
@@ -24,7 +26,8 @@ def aborted(text, row, kind="unclear"):
     ("row", "kind", "status", "live"),
     [
         ("xid-79", "hardware", "HW-FAIL", True),
-        ("xid-74-parity", "hardware", "HW-FAIL", True),
+        ("xid-74-connection", "hardware", "HW-FAIL", True),
+        ("xid-74-parity", "hardware", "INCOMPLETE", None),
         ("xid-74", "unclear", "INCOMPLETE", None),
         ("xid-94", "unclear", "INCOMPLETE", None),
         ("xid-149-150-fatal", "unclear", "INCOMPLETE", None),
@@ -35,8 +38,37 @@ def test_only_a_line_on_hardware_drains_a_node(tmp_path, row, kind, status, live
     found = SessionBuilder(tmp_path).add(case, document).verdicts()["node1"]
     assert found.status == status
     assert (found.drain.live if found.drain is not None else None) == live
-    rule = "device-error" if kind == "hardware" else "log-line"
+    rule = "device-error" if status == "HW-FAIL" else "log-line"
     assert rule in rules(found)
+
+
+FIRST, SECOND = "0000:41:00.0", "0000:5d:00.0"
+
+
+@pytest.mark.parametrize(
+    ("programs", "status"),
+    [
+        ([[FIRST, FIRST]], "INCOMPLETE"),
+        ([[FIRST, FIRST, FIRST]], "HW-FAIL"),
+        ([[FIRST, FIRST, SECOND, SECOND]], "INCOMPLETE"),
+        ([[FIRST], [FIRST], [SECOND]], "INCOMPLETE"),
+        ([[FIRST], [FIRST], [FIRST]], "HW-FAIL"),
+    ],
+)
+def test_an_error_to_report_if_it_comes_again_is_evidence_from_the_third_one_on(
+    tmp_path, programs, status
+):
+    session = SessionBuilder(tmp_path)
+    for number, addresses in enumerate(programs):
+        case, document = aborted("NVRM: Xid", "xid-74-parity", "hardware", addresses)
+        names = {"display_name": f"stream {number}", "unique_name": f"stream_{number}"}
+        session.add(case | names, document)
+    found = session.verdict()
+    assert found.status == status
+    named = [reason for reason in found.reasons if reason.rule == "device-error"]
+    assert [reason.component for reason in named] == (
+        [f"device 0 ({FIRST})"] if status == "HW-FAIL" else []
+    )
 
 
 def test_an_uncorrected_counter_stays_evidence_beside_a_contained_error(tmp_path):

@@ -406,6 +406,10 @@ LogAction = Literal[
     "update",
     "report",
     "replace",
+    "driver-resets",
+    "driver-retires",
+    "contact-support",
+    "check-memory",
 ]
 LOG_ACTIONS: Mapping[str, str] = {
     "none": "none at once",
@@ -418,6 +422,10 @@ LOG_ACTIONS: Mapping[str, str] = {
     "update": "update driver and firmware",
     "report": "report the device if it happens more than twice",
     "replace": "replace the device",
+    "driver-resets": "none by hand, as the driver resets what failed",
+    "driver-retires": "none by hand, as the driver gives up the page of memory",
+    "contact-support": "ask its support",
+    "check-memory": "look for errors of unified memory",
 }
 
 #: Who compared; absent is program.

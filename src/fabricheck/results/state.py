@@ -18,6 +18,7 @@ from fabricheck.core.vocabulary import (
     LINK_ERROR_NOUNS,
     Throttle,
 )
+from fabricheck.results import log_lines
 from fabricheck.results.causes import (
     STOLEN_SHARE,
     BusyHost,
@@ -35,6 +36,7 @@ from fabricheck.results.causes import (
 )
 from fabricheck.results.model import (
     DeviceState,
+    LogLine,
     PciFunction,
     ResultDocument,
     Series,
@@ -381,20 +383,25 @@ def _functions(
     return before, after if later is None else later
 
 
-def logged(document: ResultDocument) -> list[Logged]:
-    """Return what logs say of devices since the program began, that on hardware first."""
-    aftermath = document.get("aftermath")
-    if aftermath is None:
-        return []
-    indices = {device["pci_address"]: device["index"] for device in document["devices"]}
-    lines = [*(aftermath["kernel_log"] or ()), *(aftermath["runtime_log"] or ())]
+def logged(*documents: ResultDocument) -> list[Logged]:
+    """Return what logs say of devices since the programs began, that on hardware first.
+
+    :param documents: of one node; the lines of all count together.
+    """
+    lines: list[LogLine] = []
+    indices: dict[str | None, int] = {}
+    for document in documents:
+        aftermath = document.get("aftermath")
+        if aftermath is not None:
+            lines += [*(aftermath["kernel_log"] or ()), *(aftermath["runtime_log"] or ())]
+            indices |= {device["pci_address"]: device["index"] for device in document["devices"]}
     entries = []
-    for line in lines:
+    for line in log_lines.weighed(lines):
         address = line["pci_address"]
         device: NamedDevice | str | None = address
         if address is not None and address in indices:
             device = NamedDevice(indices[address], address)
-        node = node_name(document["host"])
+        node = node_name(documents[0]["host"])
         entries.append(Logged(node, line["kind"], line.get("row"), device, line["text"]))
     return sorted(merged(entries), key=lambda each: each.kind != "hardware")
 

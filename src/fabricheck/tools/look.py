@@ -19,6 +19,7 @@ from fabricheck.core.text import printable_json
 from fabricheck.core.whole_files import write_whole
 from fabricheck.node import NodeModel
 from fabricheck.node.fabric import Fabric
+from fabricheck.results import log_lines
 from fabricheck.results.model import NodeNic, ResultDocument, State
 from fabricheck.tools import nic_comparison, nics
 from fabricheck.tools.look_begun import FORM, Begun
@@ -79,11 +80,11 @@ class Look:
     @property
     def unclear_lines(self) -> list[str]:
         """The lines of the kernel's log on devices that are no evidence by themselves."""
-        lines = self.description.get("kernel_log") or ()
+        lines = log_lines.weighed(self.description.get("kernel_log") or ())
         return [line["text"] for line in lines if line["kind"] != "hardware"]
 
     def _lines_on_hardware(self) -> list[Any]:
-        lines = self.description["kernel_log"]
+        lines = log_lines.weighed(self.description["kernel_log"])
         return [line for line in lines if line["kind"] == "hardware"]
 
     def _seconds_since(self) -> float:

@@ -27,8 +27,7 @@ def findings(document: ResultDocument, check: str | None) -> Iterator[Finding]:
             growth = finding("pcie-lanes", sentence_of(narrow), check)
             yield replace(growth, causes=frozenset([narrow.key]), component=_component(narrow))
     for logged in state.logged(document):
-        rule = "device-error" if logged.kind == "hardware" else "log-line"
-        yield replace(finding(rule, sentence_of(logged), check), component=_component(logged))
+        yield of_logged(logged, check)
     node = node_name(document["host"])
     for function in state.lost_functions(document):
         address = function["address"]
@@ -43,6 +42,12 @@ def of_errors(errors: Errors, check: str | None = None) -> Finding:
     """Return the finding on new uncorrected errors."""
     rule = "link-errors" if errors.of_links else "memory-errors"
     return replace(finding(rule, sentence_of(errors), check), component=_component(errors))
+
+
+def of_logged(logged: Logged, check: str | None = None) -> Finding:
+    """Return the finding on lines of a log."""
+    rule = "device-error" if logged.kind == "hardware" else "log-line"
+    return replace(finding(rule, sentence_of(logged), check), component=_component(logged))
 
 
 def differs(

@@ -149,7 +149,11 @@ class NodeJudgement:
         refused = [deviation for deviation, accepted in self._deviations if not accepted]
         left_out = [deviation for deviation in refused if deviation.rule.name == LEFT_OUT]
         others = [deviation for deviation in refused if deviation.rule.name != LEFT_OUT]
-        of_node = [*self._of_node(missing), *self._of_errors_between()]
+        of_node = [
+            *self._of_node(missing),
+            *self._of_errors_between(),
+            *self._of_lines_together(),
+        ]
         findings = in_order([*of_node, *self._of_checks(), *others])
         if not findings:
             # What keeps a node from being accepted of which nothing else is wrong.
@@ -294,6 +298,17 @@ class NodeJudgement:
         for errors in self._errors_between:
             if errors.weighs == "uncorrected":
                 yield counters.of_errors(errors)
+
+    def _of_lines_together(self) -> Iterator[Finding]:
+        """Yield the lines on hardware of which each program of a session met too few."""
+        if self.several:
+            return
+        for _, attempts in self.results.by_source:
+            documents = [each.document for each in attempts if each.document is not None]
+            alone = {logged.key for document in documents for logged in state.logged(document)}
+            for logged in state.logged(*documents):
+                if logged.kind == "hardware" and logged.key not in alone:
+                    yield counters.of_logged(logged)
 
     def _of_checks(self) -> Iterator[Finding]:
         """Yield the reasons against PASS of the checks, except missing ones."""
