@@ -37,12 +37,12 @@ PYTEST_OPTIONS :=
 WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
 PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_OPTIONS)
 # The longest first.
-LINTS := types rules format imports cpp vocabulary schema prose sentences steps
+LINTS := types sentences rules format imports cpp vocabulary schema prose steps
 CXX_SOURCES = $(shell find src tests -name '*.cpp' -o -name '*.hpp' -o -name '*.h')
 # Modules that are compiled once serve each worker and each process of a test.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: run report check test test-all times build programs setup setup-test setup-full coverage faults mutants slips fuzz docs snapshots lint lint-tests $(addprefix lint-,$(LINTS)) format test-programs sanitized compile-checks clean
+.PHONY: run report check test test-all times build programs setup setup-test setup-full coverage faults mutants slips fuzz docs snapshots lint lint-tests $(addprefix lint-,$(LINTS)) format sanitized compile-checks clean
 
 run:
 	@ci/run.sh "$(SET)" "$(SYSTEM)"
@@ -54,13 +54,16 @@ setup:
 	@ci/setup.sh
 
 # Python packages come while the simulated node is compiled, which needs none of them.
-# $(1): for whom it is set up. $(2): options of CMake, for the simulated node.
+# $(1): for whom it is set up. $(2): options of CMake, for the simulated node. $(3): arguments of make
+# for what is made beside the programs of this CPU.
 define set_up_and_build
 @ci/setup.sh packages $(1)
 @ci/setup.sh $(1) & setup=$$!; \
 $(MAKE) --no-print-directory programs BUILDS=sim CMAKE_OPTIONS="$(2)" || { wait; exit 1; }; \
 wait $$setup
-@$(MAKE) --no-print-directory programs BUILDS=host COMMON=
+@$(if $(3),$(MAKE) --no-print-directory $(3) & beside=$$!;,beside=;) \
+$(MAKE) --no-print-directory programs BUILDS=host COMMON= || { wait; exit 1; }; \
+wait $$beside
 endef
 
 build:
@@ -88,8 +91,9 @@ setup-test:
 setup-full:
 	@ci/setup.sh full
 
-test: test-programs
-	@$(MAKE) --no-print-directory lint LINTS="$(LINTS) tests"
+test:
+	$(call set_up_and_build,test,-DFABRICHECK_TESTS=ON,lint LINTS="tests $(LINTS)")
+	ctest --test-dir build/sim --output-on-failure
 	source ./env.sh; $(PYTEST) -m "not full"
 
 test-all: test sanitized compile-checks
@@ -165,10 +169,6 @@ format: setup-test
 	.venv/bin/ruff check --fix .
 	.venv/bin/ruff format .
 	.venv/bin/clang-format -i $(CXX_SOURCES)
-
-test-programs:
-	$(call set_up_and_build,test,-DFABRICHECK_TESTS=ON)
-	ctest --test-dir build/sim --output-on-failure
 
 # The unit tests of the host runtime, by the clang that hipcc needs.
 sanitized: setup-test

@@ -49,6 +49,7 @@ def only(node, record):
     return row
 
 
+@pytest.mark.full
 def test_forty_nodes_from_the_first_session_to_the_last(tmp_path, command):
     machine = Machine(tmp_path)
 

@@ -259,7 +259,7 @@ def test_a_site_of_ones_own_has_a_job_that_starts_its_pipeline(checkout):
     assert set(of_ours) == {name.partition(":")[0] for name in TRIGGERS} - {"own"}
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_several_partitions_of_ones_own_are_not_started_at_once(checkout):
     sites = own_sites(checkout / "sites", "gpu", "fat")
     ended = generated(checkout, FABRICHECK_SITE="north", FABRICHECK_SITES=sites)
@@ -352,6 +352,7 @@ def test_jobs_that_left_nothing_are_incomplete(checkout):
     assert "pipeline/results/site-one/p2p_engine is not there: its job left nothing" in ended.stderr
 
 
+@pytest.mark.full
 def test_jobs_without_a_session_cost_the_others_no_verdict(checkout):
     SessionBuilder(checkout / "good").add(factories.case(), factories.document()).write()
     # One ended before its session began, the runner of the other is gone.
@@ -448,7 +449,7 @@ def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
     )
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_job_that_measures_again_measures_the_first_as_well(tmp_path):
     file = tmp_path / "child.yml"
     own = {"FABRICHECK_RESULTS": str(tmp_path / "results")}

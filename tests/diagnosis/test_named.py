@@ -98,6 +98,7 @@ def test_two_devices_with_slow_pageable_copies_are_both_named(mi250x):
     assert {one.component for one in found.degraded} == {one.component for one in faults}
 
 
+@pytest.mark.full
 def test_a_link_that_is_slow_at_some_sizes_is_named_with_them():
     """Messages of 16 MiB over it and over detours are slow, copies and kernels of 1 GiB are not."""
     resources = [{"names": ["link 0-6", "link 6-0"], "bandwidth_factor": 0.1,

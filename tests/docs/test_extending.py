@@ -236,15 +236,28 @@ def test_a_metric_that_lacks_something_is_refused_in_one_sentence(tree, tmp_path
 @pytest.mark.parametrize(
     ("printed", "status", "exit_code", "said"),
     [
-        (
+        pytest.param(
             "device 0: 1650.2 GB/s\ndevice 1: 1648.9 GB/s\ndone\n",
             "(left-out-",
             13,
             "P: device_1: 1648.9",
+            marks=pytest.mark.full,
         ),
         ("device 0: 1650.2 GB/s\ndevice 1: 1400.0 GB/s\ndone\n", "PERF-FAIL", 12, "device_1"),
-        ("device 0: 1650.2 GB/s\ndevice 1: 16", "INCOMPLETE", 13, "without a value of device_1"),
-        ("device 0: 1650.2 GB/s\n", "INCOMPLETE", 13, "sanity error: 1 != 2"),
+        pytest.param(
+            "device 0: 1650.2 GB/s\ndevice 1: 16",
+            "INCOMPLETE",
+            13,
+            "without a value of device_1",
+            marks=pytest.mark.full,
+        ),
+        pytest.param(
+            "device 0: 1650.2 GB/s\n",
+            "INCOMPLETE",
+            13,
+            "sanity error: 1 != 2",
+            marks=pytest.mark.full,
+        ),
     ],
 )
 def test_the_third_party_tool_is_judged(tree, tmp_path, printed, status, exit_code, said):

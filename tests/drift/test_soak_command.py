@@ -185,7 +185,7 @@ def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_p
     assert "The load kept 1.20 cores of the host busy." in text
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_rounds_on_the_simulated_node_are_counted_and_resumed(tmp_path):
     fabricheck = Path(sys.executable).with_name("fabricheck")
     results = tmp_path / "results"

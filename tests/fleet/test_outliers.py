@@ -36,6 +36,7 @@ def judged_table(tmp_path, rows):
     return outliers.judge(fleet.partitions[0])
 
 
+@pytest.mark.full
 def test_ten_faults_among_9408_nodes_are_found_and_no_other_node(tmp_path):
     rows = drawn_fleets.fleet(9408, 20, FAULTS, checks=CHECKS)
     found = {one.node for one in judged_table(tmp_path, rows).outliers}

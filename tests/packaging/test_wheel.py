@@ -8,6 +8,8 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from fabricheck.core.errors import NotFoundError
 
 ROOT = Path(__file__).parents[2]
@@ -94,6 +96,7 @@ def run(site, folder, commands):
         assert code in codes and says in out + err, (arguments, code, out, err)
 
 
+@pytest.mark.full
 def test_a_wheel_reads_judges_and_reports_without_reframe(tmp_path):
     site = installed(tmp_path)
     copied(tmp_path / SESSION)

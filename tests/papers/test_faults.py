@@ -183,7 +183,12 @@ def test_a_conversion_to_another_unit_is_refused(changed, node, change, said):
 @pytest.mark.parametrize(
     ("section", "title", "change"),
     [
-        ("predicted", "copy-engine transfers between", {"counts": "read+write"}),
+        pytest.param(
+            "predicted",
+            "copy-engine transfers between",
+            {"counts": "read+write"},
+            marks=pytest.mark.full,
+        ),
         ("predicted", "STREAM", {"counts": "once"}),
         ("predicted", "copy-engine transfers, %", {"percent_of": "path-both"}),
         ("fitted", "a kernel reads", {"counts": "read+write"}),

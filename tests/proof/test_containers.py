@@ -41,6 +41,7 @@ def test_a_user_without_a_name_measures(machine):
     assert rules(told) <= {"left-out-checks", "other-programs"}, told
 
 
+@pytest.mark.full
 def test_neither_a_home_nor_a_folder_for_temporary_files_is_needed(machine):
     told = machine.ask(ALL["folders"])
     assert rules(told) <= {"left-out-checks", "other-programs"}, told
@@ -53,11 +54,13 @@ def test_results_that_cannot_be_written_are_one_sentence(machine):
     assert told.reasons[0].endswith(" is not writable.")
 
 
+@pytest.mark.full
 def test_the_name_of_a_container_is_no_name_of_a_node(machine):
     told = machine.ask(ALL["name"])
     assert any("3f2a9c0de1b2 has the name of a container" in each for each in told.caveats), told
 
 
+@pytest.mark.full
 def test_the_name_of_a_pod_is_no_name_of_a_node(machine):
     told = machine.ask(ALL["pod"])
     assert any("accept-x7k2p has the name of a pod" in each for each in told.caveats), told
@@ -68,6 +71,7 @@ def test_memory_that_no_file_tells_is_no_lack_of_devices(machine):
     assert rules(told) <= {"left-out-checks", "other-programs"}, told
 
 
+@pytest.mark.full
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core cannot be fewer")
 def test_fewer_cores_are_told(machine):
     told = machine.ask(ALL["cores"])

@@ -15,7 +15,7 @@ from site_dry_runs import H200_TOOLS
         ("lumi", {}, 1000),
         ("jureca", {}, 1300),
         ("leonardo", {}, 300),
-        (
+        pytest.param(
             "local:gpu",
             {
                 "FABRICHECK_NODE": "mi250",
@@ -23,8 +23,14 @@ from site_dry_runs import H200_TOOLS
                 "FABRICHECK_RCCL_TESTS": "/rccl",
             },
             900,
+            marks=pytest.mark.full,
         ),
-        ("local:gpu", {"FABRICHECK_NODE": "mi355x", "FABRICHECK_RCCL_TESTS": "/rccl"}, 500),
+        pytest.param(
+            "local:gpu",
+            {"FABRICHECK_NODE": "mi355x", "FABRICHECK_RCCL_TESTS": "/rccl"},
+            500,
+            marks=pytest.mark.full,
+        ),
         ("local:gpu", {"FABRICHECK_NODE": "b200", "FABRICHECK_NCCL_TESTS": "/nccl"}, 400),
         ("h200", H200_TOOLS, 500),
     ],

@@ -62,7 +62,7 @@ def test_where_plain_memory_lies_is_counted(node):
     assert float(found["pages_elsewhere"]) in (0, 1)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_blocks_that_fill_the_memory_are_counted(node):
     samples = '("--max-samples", "15", "--series-time", "0.5")'
     few = '("--max-samples", "7", "--series-time", "0")'

@@ -57,6 +57,7 @@ def copies(ran, operation):
     }
 
 
+@pytest.mark.full
 def test_messages_without_the_engine_reach_three_tiers(by_kernel, run):
     rates = pairs(by_kernel, "bandwidth")
     assert set(rates) == ALL
@@ -69,6 +70,7 @@ def test_messages_without_the_engine_reach_three_tiers(by_kernel, run):
         assert rate == pytest.approx(kernels[pair], rel=0.03)
 
 
+@pytest.mark.full
 def test_messages_by_the_engine_stay_below_its_peak(by_engine, run):
     rates = pairs(by_engine, "bandwidth")
     assert set(rates) == ALL
@@ -78,6 +80,7 @@ def test_messages_by_the_engine_stay_below_its_peak(by_engine, run):
         assert rate == pytest.approx(engines[pair], rel=0.03)
 
 
+@pytest.mark.full
 def test_two_ranks_on_a_device_take_its_memory_twice(launch):
     hosts = [f"device{device}" for device in range(8) for _ in range(2)]
     pairs_ = ",".join(f"{rank}-{rank + 1}" for rank in range(0, 16, 2))

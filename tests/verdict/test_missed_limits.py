@@ -39,10 +39,14 @@ def made_slow() -> None:
 SESSIONS = [
     snapshot_sessions.distributed,
     snapshot_sessions.failures,
-    made_slow,
     *(
         pytest.param(one, marks=pytest.mark.full)
-        for one in (snapshot_sessions.h200, snapshot_sessions.simulated, snapshot_sessions.killed)
+        for one in (
+            made_slow,
+            snapshot_sessions.h200,
+            snapshot_sessions.simulated,
+            snapshot_sessions.killed,
+        )
     ),
 ]
 
