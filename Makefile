@@ -33,8 +33,8 @@ TARGET := all
 QUIET := $(if $(MAKE_TERMOUT),,-- --quiet)
 # What pytest is started with besides.
 PYTEST_OPTIONS :=
-# Programs that hang and sessions of ReFrame are waited for: three workers for two cores.
-WORKERS = $(shell echo $$(( ($$(nproc) * 3 + 1) / 2 )))
+# Programs that hang and sessions of ReFrame are waited for: two workers a core.
+WORKERS = $(shell echo $$(( $$(nproc) * 2 )))
 PYTEST = python -m pytest --numprocesses=$(WORKERS) --dist=worksteal $(PYTEST_OPTIONS)
 # The longest first.
 LINTS := types sentences rules format imports cpp vocabulary schema prose steps
