@@ -2,7 +2,7 @@
 #              SET=full, SYSTEM=local:sim-mi250x
 # make report  write it again, of the latest session
 # make check   lint, and the tests that are likeliest to see what differs from main: a minute
-# make test    set up, build, lint and test: eight minutes in a new clone, five later
+# make test    set up, build, lint and test: six minutes in a new clone, four later
 # make test-all  make test and all the rest, which CI runs before anything lands
 # make times   time these, in new clones on this machine, and tell where their seconds go
 # make setup   set up what measures: no MPI, no programs
@@ -10,7 +10,7 @@
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
 # make lint    formatters, linters, types, words of pages, what is made of the vocabulary; make format mends the first
 # make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); half an hour
-# make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 2 minutes
+# make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 4 minutes
 # make slips   draw random slips by a seed, and write which of them tests see (docs/evidence/slips.md); an hour
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/evidence/fuzzing.md)
 # make docs    the site of docs/ in build/site, with what it has of the code

@@ -80,7 +80,7 @@ def _lines(seed: int, outcomes: Sequence[Outcome]) -> Iterator[str]:
         without = sum(outcome.reason is not None for outcome in survivors)
         yield (
             f"\n{len(survivors)} were seen by none of these tests: {since} another one sees, which "
-            f"was written since or was not chosen, and {without} change nothing that a test could "
+            f"was written since or was not chosen, and {without} have a reason why no test "
             "needs to see them:\n"
         )
         yield "| place | before | after | what came of it |"
