@@ -203,7 +203,7 @@ def test_nodes_that_never_begin_do_not_hold_up_the_others(a_run, monkeypatch):
     monkeypatch.setattr(driver, "LEAST_STARTING_S", 0.05)
     dead = HANGS.removeprefix(BEGINS)
     does = {"node1": GOOD, "node2": dead, "node3": dead, "node4": GOOD}
-    run = a_run.driver(does, minutes=0.05, at_once=1)
+    run = a_run.driver(does, minutes=0.15, at_once=1)
     run.run()
     nodes = a_run.file().nodes
     assert [one.status for one in nodes.values()] == [0, None, None, 0]
