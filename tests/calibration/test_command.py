@@ -32,13 +32,13 @@ def folder(tmp_path):
     return references
 
 
-def test_without_write_the_changes_are_shown_and_nothing_is_written(command, folder):
+def test_without_write_the_changes_are_shown_and_nothing_is_written(command, folder, wording):
     result = run(command, folder, several(folder.parent, STEADY))
     said = words(result.stdout)
     assert "campaign 1, devices A (GPU-a, GPU-b)" in said and "campaign 2" in said
     assert ("stream_local copy_worst [98, -0.05, null, GB/s] [100, -0.02, null, GB/s] "
             "+2.0% tighter") in said  # fmt: skip
-    assert "nothing was written: add --write to write." in result.stderr
+    wording(result.stderr)
     assert (folder / "stream.yaml").read_text() == STREAM
     assert list(folder.iterdir()) == [folder / "stream.yaml"]
 
@@ -69,59 +69,52 @@ def test_a_record_is_of_products_whatever_the_runtime_calls_them(
         calibrate._refuse_other_machines(found, this_machine.NAME)
 
 
-def test_looser_references_must_be_accepted(command, folder):
+def test_looser_references_must_be_accepted(command, folder, wording):
     slow = several(folder.parent, [value - 10 for value in STEADY])
     assert "looser" in run(command, folder, slow).stdout
     refused = run(command, folder, slow, "--write", code=2)
-    assert "1 reference of local:host would be looser" in refused.stderr
+    wording(refused.stderr)
     assert entries(folder)["copy_worst"][0] == 98
     run(command, folder, slow, "--write", "--accept-looser")
     assert entries(folder)["copy_worst"][0] == 90
 
 
-@pytest.mark.parametrize(
-    ("values", "said"),
-    [(STEADY[:3], "has 3 sessions in 2 campaigns"), (STEADY[:1], "has 1 session in")],
-)
-def test_too_few_sessions(command, folder, values, said):
-    sessions = several(folder.parent, values)
+@pytest.mark.parametrize("number", [3, 1])
+def test_too_few_sessions(command, folder, number, wording):
+    sessions = several(folder.parent, STEADY[:number])
     refused = run(command, folder, sessions, "--write", code=4)
-    assert said in refused.stderr and "need 5 in 2" in refused.stderr
+    wording(refused.stderr)
     run(command, folder, sessions, "--write", "--report-only", code=2)
     kept = run(command, folder, sessions, "--write", "--report-only", "--accept-looser")
-    assert f"report only: stream_local copy_worst: {len(values)} of at least 5" in kept.stderr
+    wording(kept.stderr)
     assert entries(folder)["copy_worst"] == [0, None, None, "GB/s"]
 
 
-def test_one_campaign_is_not_enough(command, folder):
+def test_one_campaign_is_not_enough(command, folder, wording):
     sessions = several(folder.parent, STEADY)
-    refused = run(command, folder, sessions, "--pause", "100", code=4)
-    assert "has 6 sessions in 1 campaign" in refused.stderr
+    wording(run(command, folder, sessions, "--pause", "100", code=4).stderr)
 
 
-def test_what_was_not_used_is_said(command, folder):
+def test_what_was_not_used_is_said(command, folder, wording):
     sessions = several(folder.parent, STEADY)
     sessions.append(measured(folder.parent, 7, {"copy_worst": 50.0}, 70, result="fail",
                              fail_phase="performance", fail_reason="too slow"))  # fmt: skip
-    said = run(command, folder, sessions).stderr
-    assert "not used: run-7: stream_local @local:host missed its reference: too slow." in said
-    assert "Not used of local:host: 1 case; used: 6." in said
-    assert "the rest was selected by that reference" in said
-    assert "stream_local copy_worst is missing in these sessions: 7." in said
+    wording(run(command, folder, sessions).stderr)
 
 
-def test_two_modes_and_an_impossible_value_are_named(command, folder):
+def test_two_modes_and_an_impossible_value_are_named(command, folder, wording):
     modes = several(folder.parent / "a", [100.0, 90, 100, 90, 100, 90])
-    assert ("report only: stream_local copy_worst: two modes: 3 sessions about 90 and 3 sessions "
-            "about 100 GB/s.") in run(command, folder, modes).stderr  # fmt: skip
+    done = run(command, folder, modes, "--json")
+    wording(done.stderr)
+    (change,) = done.json["changes"]
+    assert (change["metric"], change["entry"]) == ("copy_worst", [0, None, None, "GB/s"])
     zero = several(folder.parent / "b", [100.0, 100, 0.0, 100, 100, 100])
     refused = run(command, folder, zero, "--report-only", code=4).stderr
-    assert "Physically impossible: 1 value." in refused
-    assert "stream_local copy_worst: session run-2 (00000002-0000-4000-8000-" in refused
-    assert ") on node1 has 0 GB/s, which is not a measurement." in refused
+    wording(refused)
+    assert "stream_local copy_worst: session run-2 " in refused
 
 
-def test_an_infinite_value_of_a_report(command, folder):
+def test_an_infinite_value_of_a_report(command, folder, wording):
     sessions = several(folder.parent, STEADY)
     report = sessions[0] / "reports" / "run-0.json"
     text = report.read_text()
@@ -129,10 +122,7 @@ def test_an_infinite_value_of_a_report(command, folder):
     assert old in text
     before, after = text.split(old)
     report.write_text(before + old + after.replace("100.0", "1e999", 1))
-    assert (
-        "on node1 has inf GB/s, which is not a measurement."
-        in run(command, folder, sessions, code=4).stderr
-    )
+    wording(run(command, folder, sessions, code=4).stderr)
 
 
 def test_other_devices_are_shown_side_by_side(command, folder):
@@ -167,27 +157,26 @@ def test_noise_is_a_table(command, folder):
     assert "\nstream_local GB/s       1 " in done.stdout
 
 
-def test_a_full_disk_changes_nothing(command, folder):
+def test_a_full_disk_changes_nothing(command, folder, wording):
     sessions = several(folder.parent, STEADY)
     run(command, folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
     with files_of_at_most(len(text) // 2):
         refused = run(command, folder, sessions, "--write", code=3)
-    assert f"{record} cannot be written (File too large)." in refused.stderr
+    wording(refused.stderr)
     assert record.read_text() == text
     assert sorted(path.name for path in folder.rglob("*.*")) == ["local-host.yaml", "stream.yaml"]
 
 
-def test_a_record_of_another_partition(command, folder):
+def test_a_record_of_another_partition(command, folder, wording):
     sessions = several(folder.parent, STEADY)
     run(command, folder, sessions, "--write")
     record = folder / "calibrations" / "local-host.yaml"
     text = record.read_text()
-    said = f"{folder / 'calibrations' / 'a-b.yaml'}: this is the record of {HOST}, not of a:b."
     (folder / "calibrations" / "a-b.yaml").write_text(text)
-    assert said in run(command, folder, ["a:b", "a:c"], code=4, system="", name="transfer").stderr
-    assert said in run(command, folder, [], code=4, system="a:b", name="noise").stderr
+    wording(run(command, folder, ["a:b", "a:c"], code=4, system="", name="transfer").stderr)
+    wording(run(command, folder, [], code=4, system="a:b", name="noise").stderr)
     # Another partition whose record has the same name.
     other = text.replace(f"partition: {HOST}", "partition: a-b:c")
     (folder / "calibrations" / "a-b-c.yaml").write_text(other)
@@ -203,21 +192,15 @@ def test_a_record_of_another_partition(command, folder):
         )
     ]
     refused = run(command, folder, later, "--write", "--report-only", code=4, system="a:b-c")
-    assert "a-b-c.yaml: this is the record of a-b:c, not of a:b-c." in refused.stderr
+    wording(refused.stderr)
     assert (folder / "calibrations" / "a-b-c.yaml").read_text() == other
 
 
 @pytest.mark.parametrize(
-    ("system", "options", "said"),
-    [
-        ("", (), "--system is missing: it must name a partition"),
-        ("local", (), "--system local must name a partition"),
-        (HOST, (), "There is nothing to calibrate"),
-        (HOST, ("--page", "x.md"), "No such option: --page"),
-    ],
+    ("system", "options"), [("", ()), ("local", ()), (HOST, ()), (HOST, ("--page", "x.md"))]
 )
-def test_bad_usage(command, folder, system, options, said):
-    assert said in run(command, folder, [], *options, code=2, system=system).stderr
+def test_bad_usage(command, folder, system, options, wording):
+    wording(run(command, folder, [], *options, code=2, system=system).stderr)
 
 
 @pytest.mark.parametrize(
@@ -234,10 +217,9 @@ def test_a_name_that_is_no_partition(command, folder, name):
         assert f"{what} {name.strip()} must name a partition" in refused.stderr
 
 
-def test_nothing_to_calibrate(command, folder):
+def test_nothing_to_calibrate(command, folder, wording):
     none = folder / "none"
-    found = run(command, none, several(folder.parent, STEADY), code=3)
-    assert "There is no folder of reference files" in found.stderr
+    wording(run(command, none, several(folder.parent, STEADY), code=3).stderr)
     empty = folder.parent / "empty"
     SessionBuilder(empty).write()
-    assert "There is no session of local:host" in run(command, folder, [empty], code=3).stderr
+    wording(run(command, folder, [empty], code=3).stderr)

@@ -77,42 +77,37 @@ def test_nodes_that_are_alike(command, folder, one):
     assert all(name not in text.replace(f"GPU-{name}", "") for name in ("n0", "n1", "n4", "vm"))
 
 
-def test_a_majority_of_slow_nodes(command, folder, one):
+def test_a_majority_of_slow_nodes(command, folder, one, wording):
     """Three of five have 9 % less: that is not made normal, and both groups are named."""
     sessions = nights(folder.parent / "17", of(one, 0.91, 1, 0.91, 0.911, 1.001))
     said = run(command, folder, [sessions], "--write", system=H200)
-    assert (
-        f"report only: {CHECK} {METRIC}: two groups of nodes: 3 (nodes A, C, D) about 360.42 and "
-        "2 (nodes B, E) about 396.26 GB/s; the slower one exceeds a minority of 25%."
-    ) in said.stderr
+    wording(said.stderr)
     assert entry(folder) == [0, None, None, "GB/s"]
+    kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
+    assert {name: group.median for name, group in kept.by_devices.items()} == pytest.approx(
+        {"A": 360.42, "B": 396.06, "C": 360.42, "D": 360.82, "E": 396.46}, rel=1e-4
+    )
     # The fast ones alone are no calibration, but who wants the slow ones has to say it.
     left = run(command, folder, [sessions], "--without", "n[1,4]", system=H200)
-    assert "not used: run-3: node n1 was left out." in left.stderr
+    wording(left.stderr)
     assert "[360.42, -0.02" in left.stdout
 
 
-def test_a_minority_of_slow_nodes_is_set_aside(command, folder, one):
+def test_a_minority_of_slow_nodes_is_set_aside(command, folder, one, wording):
     sessions = nights(folder.parent / "17", of(one, 1, 1, 0.91, 1.001, 1))
     said = run(command, folder, [sessions], "--write", system=H200)
-    assert f"{CHECK} {METRIC}: node C is excluded: its 360.42 GB/s differs" in said.stderr
+    wording(said.stderr)
     assert entry(folder) == [396.06, -0.02, None, "GB/s"]
     kept = calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC]
     assert (kept.excluded, kept.n, kept.min) == (["C"], 10, pytest.approx(360.42, abs=0.01))
 
 
-def test_all_nodes_slow(command, folder, one):
+def test_all_nodes_slow(command, folder, one, wording):
     """Without another node or a present reference only documents show it."""
     sessions = nights(folder.parent / "17", of(one, *[0.8] * 5))
-    shown = run(command, folder, [sessions], system=H200)
-    said = (
-        f"{CHECK} {METRIC}: 316.85 GB/s is -20% from the published 396.4 GB/s of the same node "
-        "model (nvidia), and 70% of the peak."
-    )
-    assert f"far from published values: {said}" in shown.stderr
-    refused = run(command, folder, [sessions], "--write", code=2, system=H200)
-    assert "4 references of h200:x2 would be far from published values" in refused.stderr
-    assert said in refused.stderr and not (folder / "calibrations").exists()
+    wording(run(command, folder, [sessions], system=H200).stderr)
+    wording(run(command, folder, [sessions], "--write", code=2, system=H200).stderr)
+    assert not (folder / "calibrations").exists()
     # What is looser is another question.
     run(command, folder, [sessions], "--write", "--accept-looser", code=2, system=H200)
     run(command, folder, [sessions], "--write", "--accept-slow", system=H200)
@@ -121,19 +116,17 @@ def test_all_nodes_slow(command, folder, one):
     assert kept.published.value == 396.4
 
 
-def test_all_nodes_slower_than_the_present_reference(command, folder, one):
+def test_all_nodes_slower_than_the_present_reference(command, folder, one, wording):
     run(
         command, folder, [nights(folder.parent / "17", of(one, *[1.0] * 5))], "--write", system=H200
     )
     slow = nights(folder.parent / "18", of(one, *[0.95] * 5))
-    refused = run(command, folder, [slow], "--write", code=2, system=H200)
-    assert f"{CHECK} {METRIC}: [376.26, -0.02, null, GB/s] accepts what [396.06," in refused.stderr
-    assert "and 376.26 GB/s itself misses the present limit." in refused.stderr
+    wording(run(command, folder, [slow], "--write", code=2, system=H200).stderr)
     assert entry(folder)[0] == 396.06
     assert "-5.0% looser" in words(run(command, folder, [slow], system=H200).stdout)
 
 
-def test_one_impossible_value(command, folder, one):
+def test_one_impossible_value(command, folder, one, wording):
     """1.2 times the peak of the link, in the report of one of ten sessions."""
     job = folder.parent / "17"
     sessions = nights(job, of(one, *[1.0] * 5))
@@ -141,15 +134,11 @@ def test_one_impossible_value(command, folder, one):
     content = json.loads(report.read_text())
     content["runs"][0]["testcases"][0]["perfvalues"][f"{H200}:{METRIC}"][0] = 540.0
     report.write_text(json.dumps(content))
-    for options in ((), ("--report-only", "--write"), ("--write", "--accept-looser")):
-        refused = run(command, folder, [sessions], *options, code=4, system=H200)
-        assert refused.stderr == (
-            "fabricheck: Physically impossible: 1 value. The measurement is wrong: "
-            "leave out that node (--without) or session (name the reports of the others). "
-            f"{CHECK} {METRIC}: session run-8 (00000008-0000-4000-8000-000000000000) on n3 has "
-            "540 GB/s, above the derived physical bound of 450 GB/s (h200 (2 of 8 devices): 1 x "
-            "450 GB/s of the widest path).\n"
-        )
+    (refused,) = {
+        run(command, folder, [sessions], *options, code=4, system=H200).stderr
+        for options in ((), ("--report-only", "--write"), ("--write", "--accept-looser"))
+    }
+    wording(refused)
     assert not (folder / "calibrations").exists()
     run(command, folder, [sessions], "--without", "n3", "--write", system=H200)
     found = calibrated.read(folder / "calibrations" / "h200-x2.yaml")
@@ -162,54 +151,37 @@ def test_one_impossible_value(command, folder, one):
     assert calibrated.read(folder / "calibrations" / "h200-x2.yaml").checks[CHECK][METRIC].n == 9
 
 
-def test_bytes_counted_twice_in_a_document(command, folder, one):
+def test_bytes_counted_twice_in_a_document(command, folder, one, wording):
     """Both directions have twice the peak: the sum of a pair may, one direction may not."""
     sessions = nights(folder.parent / "17", of(one, 1, 1, 1, 1, 2))
-    refused = run(command, folder, [sessions], code=4, system=H200).stderr
-    assert "engine_switch18_worst: session run-9" in refused
-    assert "has 792.125 GB/s, above the derived physical bound of 450 GB/s" in refused
-    assert "engine_both_switch18_worst: session run-9" in refused
-    assert "has 1563.94 GB/s, above the derived physical bound of 900 GB/s" in refused
     # Both in both sessions, each as worst and median.
-    assert "Physically impossible: 8 values." in refused
+    wording(run(command, folder, [sessions], code=4, system=H200).stderr)
 
 
-def test_three_sessions_only(command, folder, one):
+def test_three_sessions_only(command, folder, one, wording):
     """Of one node or of three."""
     for name, nodes, often in (("a", 1, 3), ("b", 3, 1)):
         sessions = nights(folder.parent / name, of(one, *[1.0] * nodes), often)
-        refused = run(command, folder, [sessions], "--write", code=4, system=H200)
-        assert f"{H200} has 3 sessions in 3 campaigns" in refused.stderr
-        assert "(3 of at least 5 sessions): measure again" in refused.stderr
+        wording(run(command, folder, [sessions], "--write", code=4, system=H200).stderr)
         assert not (folder / "calibrations").exists()
-        kept = run(command, folder, [sessions], "--write", "--report-only", system=H200)
-        assert f"report only: {CHECK} {METRIC}: 3 of at least 5 sessions." in kept.stderr
+        wording(run(command, folder, [sessions], "--write", "--report-only", system=H200).stderr)
         assert entry(folder) == [0, None, None, "GB/s"]
         shutil.rmtree(folder / "calibrations")
 
 
-def test_many_nodes_with_one_session_each(command, folder, one):
+def test_many_nodes_with_one_session_each(command, folder, one, wording):
     sessions = nights(folder.parent / "17", of(one, *[1.0] * 6), often=1)
-    refused = run(command, folder, [sessions], "--write", code=4, system=H200)
-    assert "has 6 sessions in 6 campaigns of 6 nodes" in refused.stderr
-    assert (
-        "(0 of 6 nodes have two sessions or more; 50% are required to know how much a node"
-        in refused.stderr
-    )
+    wording(run(command, folder, [sessions], "--write", code=4, system=H200).stderr)
 
 
-def test_a_metric_with_two_modes(command, folder, one):
+def test_a_metric_with_two_modes(command, folder, one, wording):
     """A node whose sessions switch: by hand, since one job has one factor for a node."""
     results = [
         write(folder.parent / f"r{number}", *times(*one, factor), number, number * NIGHT, "n0",
               ("GPU-a", "GPU-b"))
         for number, factor in enumerate((1, 0.95, 1.0005, 0.9502, 1, 0.95))
     ]  # fmt: skip
-    said = run(command, folder, results, "--write", system=H200)
-    assert (
-        f"report only: {CHECK} {METRIC}: two modes: 3 sessions about 376.26 and 3 sessions about "
-        "396.06 GB/s."
-    ) in said.stderr
+    wording(run(command, folder, results, "--write", system=H200).stderr)
     assert entry(folder) == [0, None, None, "GB/s"]
     # What does not switch has its reference.
     assert entry(folder, "latency_switch18_median")[2] is not None

@@ -50,7 +50,7 @@ def test_a_metric_that_became_a_count_needs_to_be_accepted(folder):
         write(folder, counts)
 
 
-def test_what_is_accepted_is_said(command, folder):
+def test_what_is_accepted_is_said(command, folder, wording):
     """All of it: one option accepts everything that is looser."""
     require(folder, "[110, -0.05, null, GB/s]")
     text = (folder / "stream.yaml").read_text()
@@ -63,12 +63,10 @@ def test_what_is_accepted_is_said(command, folder):
         for number, (one, other) in enumerate(zip(STEADY, noisy, strict=True))
     ]
     for options in ((), ("--write", "--accept-looser")):
-        said = run(command, folder, sessions, *options).stderr
-        assert "looser: stream_local copy_worst: [100, -0.02, null, GB/s] accepts what" in said
-        assert "looser: stream_local add_worst: [5, -0.1, null, GB/s] would become report" in said
+        wording(run(command, folder, sessions, *options).stderr)
 
 
-def test_what_is_loosened_most_comes_first(folder):
+def test_what_is_loosened_most_comes_first(folder, wording):
     """A refusal has some sentences only, and most are of a thousandth."""
     text = (folder / "stream.yaml").read_text()
     present = {"copy_worst": 100.1, "add_worst": 130, "one": 100.2, "noisy": 100}
@@ -88,5 +86,4 @@ def test_what_is_loosened_most_comes_first(folder):
     found = proposal(folder, sessions).looser
     order = [one.split()[1].rstrip(":") for one in found]
     assert order == ["noisy", "add_worst", "one", "copy_worst"]
-    assert "does not, by 23 %, and 100 GB/s itself misses" in found[1]
-    assert found[3].endswith("does not, by 0.1 %.")
+    wording(found)
