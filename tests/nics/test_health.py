@@ -36,10 +36,8 @@ def look(command, tmp_path):
     return look
 
 
-def test_a_healthy_node_is_a_line_that_says_what_was_looked_at(node, look):
-    first = look(json=False).stdout
-    assert first.startswith("nid001001: no fault of 8 devices, links, ")
-    assert len(first.splitlines()) == 1
+def test_a_healthy_node_is_a_line_that_says_what_was_looked_at(node, look, wording):
+    wording(look(json=False).stdout)
     second = look().json
     assert second["since"] is not None and second["verdict"]["status"] == "PASS"
     assert not second["verdict"]["accepted"], "nothing was measured"
@@ -103,35 +101,31 @@ def hide(node, *numbers):
     (node.root / "sys/class/net/lo").mkdir(parents=True, exist_ok=True)
 
 
-def test_a_namespace_that_hides_all_nics_is_no_fault_of_them(node, look):
+def test_a_namespace_that_hides_all_nics_is_no_fault_of_them(node, look, wording):
     """A container has a network of its own by default, which has no interface of a NIC."""
     hide(node, 0, 1, 2, 3)
     found = look(code=13).json["verdict"]
     assert found["status"] == "INCOMPLETE"
     (reason,) = found["reasons"]
     assert reason["rule"] == "setting"
-    assert reason["sentence"].startswith("Node nid001001: no NIC is shown to this process, and ")
-    assert "0000:c5:00.0" in reason["sentence"] and "--network host" in reason["sentence"]
+    wording(reason["sentence"])
     # One that is off the bus is lost.
     (node.root / "sys/bus/pci/devices" / FRONTIER[0][2]).unlink()
     assert look(code=12).json["verdict"]["reasons"][0]["rule"] == "nics"
 
 
-@pytest.mark.parametrize(
-    ("numbers", "words"),
-    [((1,), "1 of 4 NICs is not shown"), ((0, 2), "2 of 4 NICs are not shown")],
-)
-def test_a_namespace_that_hides_some_nics_is_no_fault_of_them(node, look, numbers, words):
+@pytest.mark.parametrize("numbers", [(1,), (0, 2)], ids=["one", "two"])
+def test_a_namespace_that_hides_some_nics_is_no_fault_of_them(node, look, numbers, wording):
     """A plugin of Kubernetes moves some NICs of a node into the namespace of a pod."""
     hide(node, *numbers)
     found = look(code=13).json["verdict"]
     (reason,) = found["reasons"]
     assert (found["status"], reason["rule"]) == ("INCOMPLETE", "setting")
-    assert words in reason["sentence"]
     assert all(FRONTIER[number][2] in reason["sentence"] for number in numbers)
+    wording(reason["sentence"])
 
 
-def test_a_nic_off_the_bus_is_lost_though_a_namespace_hides_others(node, look):
+def test_a_nic_off_the_bus_is_lost_though_a_namespace_hides_others(node, look, wording):
     hide(node, 0, 1)
     (node.root / "sys/class/cxi/cxi2/device").unlink()
     shutil.rmtree(node.root / "sys/class/cxi/cxi2")
@@ -139,10 +133,10 @@ def test_a_nic_off_the_bus_is_lost_though_a_namespace_hides_others(node, look):
     (node.root / "sys/bus/pci/devices" / FRONTIER[2][2]).unlink()
     reasons = look(code=12).json["verdict"]["reasons"]
     assert [each["rule"] for each in reasons] == ["lost", "setting"]
-    assert "cxi2" in reasons[0]["sentence"] and "2 of 4 NICs" in reasons[1]["sentence"]
+    wording(each["sentence"] for each in reasons)
 
 
-def test_a_link_that_is_gone_and_a_nic_that_is_down(node, look):
+def test_a_link_that_is_gone_and_a_nic_that_is_down(node, look, wording):
     look()
     node.cut(0, 6)
     (node.root / "sys/class/cxi/cxi2/device/properties/link").write_text("0\n")
@@ -151,17 +145,16 @@ def test_a_link_that_is_gone_and_a_nic_that_is_down(node, look):
         ("lost", "pair 0-6"),
         ("nics", None),
     ]
-    assert "cxi2 is down" in reasons[1]["sentence"]
+    wording(each["sentence"] for each in reasons)
 
 
-def test_corrected_errors_and_lines_of_programs_are_notes(node, look):
+def test_corrected_errors_and_lines_of_programs_are_notes(node, look, wording):
     look()
     node.count(3, "umc", corrected=4)
     node.log(9_000_000, f"amdgpu {DIES[1]}: amdgpu: GPU reset begin!")
-    notes = " ".join(look().json["notes"])
-    assert f"Device 3 ({DIES[3]}) had 4 new corrected memory errors meanwhile." in notes
-    assert "GPU reset begin" in notes
-    assert "GPU reset begin" not in " ".join(look().json["notes"]), "a line is new once"
+    wording(look().json["notes"])
+    # A line of the log is new once.
+    wording(look().json["notes"])
 
 
 def test_few_lanes_count_under_load_only(node, look):
@@ -173,12 +166,13 @@ def test_few_lanes_count_under_load_only(node, look):
     assert result["verdict"]["reasons"][0]["rule"] == "pcie-lanes"
 
 
-def test_a_node_with_unlike_modes_is_no_fault_of_hardware(node, look):
+def test_a_node_with_unlike_modes_is_no_fault_of_hardware(node, look, wording):
     for index in range(8):
         mode = "SPX" if index else "CPX"
         (node.device(index) / "current_compute_partition").write_text(mode)
     (reason,) = look(code=13).json["verdict"]["reasons"]
-    assert reason["rule"] == "setting" and "CPX, SPX" in reason["sentence"]
+    assert reason["rule"] == "setting"
+    wording(reason["sentence"])
 
 
 def test_a_state_that_cannot_be_written_loses_no_result(node, command, tmp_path):
@@ -203,16 +197,16 @@ def test_the_command_that_drains_is_printed_on_evidence_alone(node, look):
     assert arguments[:4] == ["scontrol", "update", "NodeName=nid001001", "State=DRAIN"]
 
 
-def test_without_a_gpu_it_says_so(command, tmp_path):
+def test_without_a_gpu_it_says_so(command, tmp_path, wording):
     ended = command("node", "health", "--programs", PROGRAMS, "--state", tmp_path / "l", code=3)
-    assert "No driver lists a GPU" in ended.stderr
+    wording(ended.stderr)
 
 
-def test_without_a_gpu_before_none_is_lost(command, tmp_path):
+def test_without_a_gpu_before_none_is_lost(command, tmp_path, wording):
     where = ("--programs", PROGRAMS, "--state", tmp_path / "l")
     command("node", "health", "mi250x", *where, code=12)
     ended = command("node", "health", *where, code=3)
-    assert "No driver lists a GPU of this node" in ended.stderr
+    wording(ended.stderr)
 
 
 @pytest.mark.parametrize(("later_s", "passed_s"), [(0.25, 0.25), (90.0, 90.0), (-90.0, 0.0)])
