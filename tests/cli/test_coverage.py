@@ -26,9 +26,8 @@ def rows(command, *arguments):
     return {row["experiment"]: row for row in found}
 
 
-def table(command):
-    result = command("results", "coverage")
-    return " ".join(result.stdout.split())
+def last_line(command):
+    return command("results", "coverage").stdout.splitlines()[-1]
 
 
 def test_the_experiments_are_e1_to_e17():
@@ -39,14 +38,12 @@ def test_the_experiments_are_e1_to_e17():
     assert all(set(row.not_on) <= runtimes and all(row.not_on.values()) for row in found)
 
 
-def test_before_any_session(command, results_folder):
+def test_before_any_session(command, results_folder, wording):
     found = rows(command)
     assert not any(row["ran"] for row in found.values())
     assert found["E1"]["why_not"] == "no session yet"
     assert found["E2"]["why_not"] == "no check in this version"
-    assert "no session yet" in table(command) and "0 of 17 experiments have results" in table(
-        command
-    )
+    wording([found["E1"]["sentence"], found["E2"]["sentence"], last_line(command)])
 
 
 def test_no_such_session(command, results_folder):
@@ -54,7 +51,7 @@ def test_no_such_session(command, results_folder):
     assert "no session '5'" in result.stderr
 
 
-def test_a_session(command, one_session):
+def test_a_session(command, one_session, wording):
     found = rows(command)
     assert found["E1"]["ran"] == [
         {
@@ -73,15 +70,13 @@ def test_a_session(command, one_session):
         }
     ]
     assert found["E1"]["why_not"] is None
-    assert found["E3"]["why_not"] == "a CPU has neither zero-copy access nor page migration"
+    assert found["E3"]["ran"] == [] and found["E3"]["why_not"]
     assert found["E5"]["why_not"].startswith("not in session run-0")
     assert found["E15"]["has_check"] is False
-    text = table(command)
-    assert "measured in local:host by the host runtime: 1 series, 1 check (1 passed)" in text
-    assert "1 of 17 experiments have results in this session." in text
+    wording([found["E1"]["sentence"], found["E3"]["sentence"], last_line(command)])
 
 
-def test_what_was_simulated_and_measured_is_not_only_simulated(command, results_folder):
+def test_what_was_simulated_and_measured_is_not_only_simulated(command, results_folder, wording):
     simulated = factories.simulated_document(series=[factories.series(host_clock=None)])
     only = simulated | {"series": [one | {"experiment": "E5"} for one in simulated["series"]]}
     session = SessionBuilder(results_folder).add(factories.case(), factories.document())
@@ -90,20 +85,17 @@ def test_what_was_simulated_and_measured_is_not_only_simulated(command, results_
     assert {clock for one in rows(command)["E1"]["ran"] for clock in one["clocks"]} == {
         "measured", "simulated",
     }  # fmt: skip
-    assert "2 of 17 experiments have results in this session, 1 of those only simulated." in table(
-        command
-    )
+    wording(last_line(command))
 
 
-def test_a_check_that_failed_before_measuring_did_not_measure(command, results_folder):
+def test_a_check_that_failed_before_measuring_did_not_measure(command, results_folder, wording):
     cases = [factories.case(result="fail"), factories.case("two", result="skip")]
     SessionBuilder(results_folder).bare(cases).write()
-    [ran] = rows(command)["E1"]["ran"]
+    row = rows(command)["E1"]
+    [ran] = row["ran"]
     assert (ran["series"], ran["failed"], ran["skipped"]) == (0, 1, 1)
-    assert ran["clocks"] == []
-    assert "nothing measured in local:host: 0 series, 2 checks" in table(command)
-    assert "1 failed, 1 skipped, 1 without a document" in table(command)
-    assert "0 of 17 experiments have results" in table(command)
+    assert (ran["clocks"], ran["without_document"]) == ([], 1)
+    wording([row["sentence"], last_line(command)])
 
 
 def test_series_count_for_their_experiment_whatever_the_tags(command, results_folder):
@@ -116,16 +108,15 @@ def test_series_count_for_their_experiment_whatever_the_tags(command, results_fo
     assert found["E1"]["ran"] == []
 
 
-def test_a_comparison_with_the_node_model_counts(command, results_folder):
+def test_a_comparison_with_the_node_model_counts(command, results_folder, wording):
     SessionBuilder(results_folder).add(
         factories.case("node_topology", tags=["E13"]),
         factories.simulated_document(series=[], differences=["Pair 0-6: no direct link."]),
     ).write()
-    [ran] = rows(command)["E13"]["ran"]
+    row = rows(command)["E13"]
+    [ran] = row["ran"]
     assert (ran["comparisons"], ran["series"], ran["clocks"]) == (1, 0, ["simulated"])
-    text = table(command)
-    assert "simulated in local:host by the sim runtime: 1 comparison, 1 check (1 passed)" in text
-    assert "1 of 17 experiments have results" in text
+    wording([row["sentence"], last_line(command)])
 
 
 def test_a_comparison_of_nics_is_one_of_e16(command, results_folder):
@@ -170,7 +161,7 @@ def test_sizes(count, text):
     assert amounts.size(count) == text
 
 
-def test_a_tool_that_measures_an_experiment_too(command, results_folder):
+def test_a_tool_that_measures_an_experiment_too(command, results_folder, wording):
     def pair(program, **more):
         host = factories.place("host-pageable", None)
         moved = {"bytes_moved": 1 << 28, "bytes_counted": "once", "block_size": None}
@@ -187,11 +178,12 @@ def test_a_tool_that_measures_an_experiment_too(command, results_folder):
     seen = {"host": "node1", "visible_devices": [], "device": None}
     ranks = [{"rank": rank, **place, **seen} for rank in (0, 1)]
     versions = factories.document()["versions"] | {"mpi": "MPICH 5"}
-    assert rows(command)["E9"]["missing_tool"] == "OSU Micro-Benchmarks"
-    assert "FABRICHECK_HOST_OSU names a build with mpicc" in table(command)
+    found = rows(command)["E9"]
+    assert found["missing_tool"] == "OSU Micro-Benchmarks"
+    wording(found["sentence"])
     case = factories.case("pairs", tags=["E9"])
     SessionBuilder(results_folder).add(case, pair("mpi", ranks=ranks, versions=versions)).write()
-    assert "; not by OSU Micro-Benchmarks: install osu-micro-benchmarks@7.4 +rocm" in table(command)
+    wording(rows(command)["E9"]["sentence"])
     document = pair("osu", verification={"by": "tool"}, options={"tool": "osu"})
     SessionBuilder(results_folder).add(case, document).write()
     assert rows(command)["E9"]["missing_tool"] is None
