@@ -24,12 +24,15 @@ MI50 = (PUBLISHED / "rocm-bandwidth-test-2.6.0-mi50.txt").read_text()
 MIB = 1 << 20
 SIZE = 64 * MIB
 
+#: One sentence that begins with the file, and the line where there is one.
+OF_A_FILE = re.compile(r"the file( of [^:,]+)?(, line \d+)?: [^\n]+\.")
+
 
 def refused(read, *arguments, error=GarbledOutput, **options):
     """Return the sentence of what must not pass; it names the file."""
     with pytest.raises(FabricheckError) as caught:
         read(*arguments, **options)
-    assert re.fullmatch(r"the file( of [^:,]+)?(, line \d+)?: [^\n]+\.", str(caught.value))
+    assert OF_A_FILE.fullmatch(str(caught.value))
     assert isinstance(caught.value, error)
     return str(caught.value)
 

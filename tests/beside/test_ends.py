@@ -97,14 +97,15 @@ def limit():
 
 
 @pytest.mark.parametrize(
-    ("full_after", "what", "lost"),
+    ("full_after", "lost"),
     [
-        ("babelstream-1GiB", "p2p-test of round 1 is missing from it", 1),
-        ("p2p-test", "it does not state how the rounds ended", 0),
+        ("babelstream-1GiB", 1),
+        # Only how the rounds ended is not in the manifest.
+        ("p2p-test", 0),
     ],
 )
 def test_a_full_disk_leaves_what_was_recorded(
-    command, programs, tools, few, tmp_path, monkeypatch, limit, full_after, what, lost
+    command, programs, tools, few, tmp_path, monkeypatch, limit, wording, full_after, lost
 ):
     path = tmp_path / "out" / recorded.FILE
 
@@ -119,10 +120,7 @@ def test_a_full_disk_leaves_what_was_recorded(
         arguments += [f"--{tool}", str(program)]
     ended = command(*arguments, code=3)
     # What is not in the manifest, or not for sure, is said.
-    assert [line.partition(":")[2].strip() for line in ended.stderr.splitlines()] == [
-        "nvbandwidth-1.txt: it ended with exit code 1: the driver is gone.",
-        f"{path.resolve()} cannot be written (File too large): {what}.",
-    ]
+    wording(ended.stderr)
     found = recorded.load(path.parent)
     assert found.finished is None
     assert len(found.launches) == 5 - lost

@@ -149,17 +149,18 @@ def test_several_devices(programs, tools, tmp_path, monkeypatch):
 
 
 def test_tools_that_are_not_given_are_left_out_and_failures_said_at_the_end(
-    command, programs, tmp_path, monkeypatch
+    command, programs, tmp_path, monkeypatch, wording
 ):
     monkeypatch.setenv("FAKE_FAULT", "stream-1:noisy")
     ended = command(
         "beside", "rounds", tmp_path / "out", "--programs", programs, "--rounds", 1, code=7
     )
-    assert "nvbandwidth is left out: not given" in ended.stderr
-    assert set(table.load(tmp_path / "out").left_out) == {
-        "nvbandwidth", "BabelStream", "p2pBandwidthLatencyTest"
-    }  # fmt: skip
-    assert "fabricheck: stream-1.json: device 0 is too noisy." in ended.stderr.splitlines()
+    found = table.load(tmp_path / "out")
+    assert set(found.left_out) == {"nvbandwidth", "BabelStream", "p2pBandwidthLatencyTest"}
+    assert [one.code for one in found.failures] == [7]
+    # In between is how far the rounds are.
+    lines = ended.stderr.splitlines()
+    wording(line for line in lines if line.startswith("fabricheck: ") or "left out" in line)
 
 
 def test_bad_usage(command, programs, tmp_path):
@@ -201,7 +202,7 @@ def test_a_folder_that_can_not_be_made(command, programs, tmp_path):
     assert (ended.exit_code, "cannot be created or read" in ended.stderr) == (3, True)
 
 
-def test_no_folder_of_a_tool_gets_into_the_manifest(programs, few, tmp_path):
+def test_no_folder_of_a_tool_gets_into_the_manifest(programs, few, tmp_path, wording):
     scripts = {
         "nvbandwidth": "#!/none/such\n",
         "p2p-test": '#!/bin/sh\necho "$0: no library" >&2; exit 127\n',
@@ -212,10 +213,7 @@ def test_no_folder_of_a_tool_gets_into_the_manifest(programs, few, tmp_path):
         tools[name].write_text(script)
         tools[name].chmod(0o755)
     found = one_round(programs, tools, tmp_path / "out")
-    assert [one.sentence for one in found.failures] == [
-        "nvbandwidth-1.txt: nvbandwidth cannot be written or started (No such file or directory).",
-        "p2p-test-1.txt: it ended with exit code 127: p2p-test: no library.",
-    ]
+    wording(one.sentence for one in found.failures)
     assert str(tmp_path) not in (tmp_path / "out" / table.FILE).read_text()
 
 

@@ -243,11 +243,11 @@ def test_pairs_without_access_have_no_value():
     assert result.values[nvidia.WRITES, "D\\D", 1, 0] == 395.96
 
 
-def test_p2p_test_cells_have_two_digits_after_the_point():
+def test_p2p_test_cells_have_two_digits_after_the_point(wording):
     """A digit that moved over a blank would give two other numbers."""
     damaged = P2P_TEST.replace("41.65 4240.90", "41.6 54240.90")
     assert damaged != P2P_TEST
-    assert ": '41.6' is not a value as the tool prints it." in refused(p2p, damaged)
+    wording(refused(p2p, damaged))
 
 
 # What holds of all.
@@ -258,6 +258,7 @@ def test_an_exponent_that_no_number_has(by):
     refused(babel, BABELSTREAM.replace("3.45422e+06", by))
 
 
-def test_a_long_line_gives_no_long_sentence():
+def test_a_long_line_gives_no_long_sentence(wording):
     said = refused(babel, BABELSTREAM.replace("\nMul,", "\n" + 9999 * "x" + "Mul,"))
-    assert len(said) < 2100 and said.endswith("is not a row of a kernel.")
+    assert len(said) < 2100
+    wording(re.sub("x+", "x", said))
