@@ -109,9 +109,10 @@ def terminal():
 
 
 def test_a_terminal_shows_what_is_done_until_it_is_done():
+    work = "reading session 3 of 40"
     with terminal() as read:
-        with show.working("reading session 3 of 40"):
-            assert read() == "reading session 3 of 40 ..."
+        with show.working(work):
+            assert read() == f"{work} ..."
         assert read() == f"\r{27 * ' '}\r"
 
 
