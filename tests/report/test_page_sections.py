@@ -121,7 +121,7 @@ def test_what_they_tell_differently_is_told_with_who_tells_it(results_folder):
     assert versions == [("6", "all but stream_2"), ("7", "stream_2")]
 
 
-def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
+def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure, wording):
     quiet = [factories.device_state(index) for index in range(2)]
     hot = {"clock_mhz": 1310, "temperature_c": 81, "power_w": 699, "throttle": ["power"]}
     slow = [quiet[0], quiet[1] | hot | {"memory_errors": {"corrected": 3, "uncorrected": 0}}]
@@ -133,10 +133,7 @@ def test_the_state_around_the_checks_is_in_the_page(results_folder, one_figure):
     session.write()
     found = shown()
     said = [one["text"] for one in found.all("li")]
-    device = "Device 1 (0000:42:00.0)"
-    assert f"{device} had 3 new corrected memory errors meanwhile." in said
-    assert any(one.startswith(f"{device} was throttled by power after the") for one in said)
-    assert any(one.startswith("Others kept 15.8 of 16 cores busy") for one in said)
+    wording(one for one in said if one.startswith(("Device 1 (0000:42:00.0) ", "Others ")))
     assert "host.governor: there is no cpufreq" in said
     text = found.text("main")
     assert "cores kept busy by others than this run: 0.1 to 15.8;" in text
