@@ -196,13 +196,11 @@ def test_a_member_larger_than_the_limit_is_not_unpacked(command, tmp_path, monke
     assert "it exceeds 1 MiB unpacked" in command("results", "show", path, code=INVALID).words
 
 
-def test_a_path_of_many_folders_and_a_name_with_a_line_feed_are_refused(command, tmp_path):
+def test_a_path_of_many_folders_and_a_name_with_a_line_feed_are_refused(command, tmp_path, wording):
     deep = made(tmp_path / "deep.tar.gz", ("a/" * 2000 + "file", ""))
-    said = command("verdict", deep, code=INVALID).words
-    assert said.endswith("is refused: a file lies below 2000 folders, more than 32.")
+    wording(command("verdict", deep, code=INVALID).stderr)
     odd = made(tmp_path / "odd.tar.gz", ("a/results/reports/run-\nscontrol update.json", "{}"))
-    said = command("verdict", odd, code=INVALID).words
-    assert said.endswith("'a/results/reports/run-\\nscontrol update.json' has control characters.")
+    wording(command("verdict", odd, code=INVALID).stderr)
 
 
 def test_what_pack_writes_is_read(tmp_path):
