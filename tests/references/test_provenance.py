@@ -457,16 +457,19 @@ def test_no_published_set_misses_the_limits_that_are_made_of_it(copied):
     assert beyond_its_limit(found).keys() == {metric}
 
 
+WHY_SO_WIDE = (
+    "its head says why limits are as wide as they are, in a comment that starts with `# Why the "
+    "limits are as wide as they are:`, a line `# - published: -10 %, as ...` for each origin, and "
+    "a blank line after it (docs/extending.md has one)."
+)
+
+
 def test_bounds_have_their_reason():
     files = {stated().file_of[check] for check, *_, entry in limited() if entry[3] != "count"}
     assert {"p2p.yaml", "mpi.yaml"} <= files
     for name in files:
         _, _, reasons = (FOLDER / name).read_text().partition("\n# Why the limits are as wide")
-        assert len(reasons.partition("\n\n")[0]) > 80, (
-            f"{name}: its head says why limits are as wide as they are, in a comment that starts "
-            "with `# Why the limits are as wide as they are:`, a line `# - published: -10 %, as "
-            "...` for each origin, and a blank line after it (docs/extending.md has one)."
-        )
+        assert len(reasons.partition("\n\n")[0]) > 80, f"{name}: {WHY_SO_WIDE}"
 
 
 def test_every_partition_and_set_says_where_its_references_are_from():
