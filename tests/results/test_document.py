@@ -304,10 +304,10 @@ def test_noise_of_a_share_that_is_a_result_of_its_own_is_the_outcome():
     assert said in refused(factories.document(series=[share]))
 
 
-def test_a_value_in_a_list_is_named_by_its_index():
+def test_a_value_in_a_list_is_named_by_its_index(wording):
     content = factories.document()
     content["series"][0]["ci95"] = [1.0, "2.0"]
-    assert '$.series[0].ci95[1]: "2.0" is not of type number.' in refused(content)
+    wording(refused(content))
 
 
 @given(st.integers(min_value=0, max_value=len(GOOD) - 1))
