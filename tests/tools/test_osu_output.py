@@ -179,16 +179,16 @@ def test_rows_are_those_asked_for(name):
     refusal(text, program, (2 * sizes[0], *sizes[1:]))
 
 
-def test_a_crash_after_the_header():
+def test_a_crash_after_the_header(wording):
     text = recorded("osu_allreduce_8ranks_crashed", "osu-7.4-cuda-h200")
     error = refusal(text, "osu_allreduce", (MIB,))
     assert isinstance(error, GarbledOutput)
-    assert str(error) == "the file, line 4: the text ends here, the row of 1048576 B is missing."
+    wording(str(error))
 
 
-def test_one_rank_prints_nothing():
+def test_one_rank_prints_nothing(wording):
     text = recorded("osu_bw_one_rank")
-    assert str(refusal(text, "osu_bw", (1,))) == "the file: the text is empty."
+    wording(str(refusal(text, "osu_bw", (1,))))
 
 
 def test_help_instead_of_a_run():

@@ -58,11 +58,10 @@ def test_tools_that_name_a_device_to_itself_otherwise_agree():
     assert compare(MAP_A, report(by_one, by_other)).differences == ()
 
 
-def test_map_a_differs_from_map_b_in_these_pairs():
+def test_map_a_differs_from_map_b_in_these_pairs(wording):
     outcome = compare(MAP_B, report(texts.shownodesbw(MAP_A)))
-    assert len(sentences(outcome)) == 10
-    assert "Pair 0-6: 1 link in mi250, 2 links in the tools." in sentences(outcome)
-    assert "Pair 0-4: 2 links in mi250, no direct link in the tools." in sentences(outcome)
+    assert len(outcome.differences) == 10
+    wording(sentences(outcome))
 
 
 @pytest.mark.parametrize(
@@ -105,13 +104,11 @@ def test_a_tool_in_a_job_lists_some_of_the_near_cores(cores):
     assert not sentences(compare(A100, report(texts.topo_m(A100).replace("0-15", cores, 1))))
 
 
-def test_a_pcie_connection_where_links_should_be():
+def test_a_pcie_connection_where_links_should_be(wording):
     text = texts.showtopo(MAP_A).replace("XGMI", "PCIE")
     outcome = compare(MAP_A, report(text))
-    assert "Pair 0-1: 4 links in mi250x, a connection of type PCIE in the tools." in (
-        sentences(outcome)
-    )
-    assert len(sentences(outcome)) == 12
+    assert len(outcome.differences) == 12
+    wording(sentences(outcome))
 
 
 def test_another_number_of_devices_or_vendor(wording):
