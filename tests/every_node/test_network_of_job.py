@@ -88,11 +88,10 @@ def total(folder: Path):
     return json.loads((folder / "verdicts" / "verdict.json").read_text())
 
 
-def test_the_nodes_keep_their_pass_and_the_network_is_named_with_its_reason(job, tmp_path):
+def test_the_nodes_keep_their_pass_and_the_network_is_named_with_its_reason(job, tmp_path, wording):
     text, code = job("--network")
     assert code == 13
     assert f"{SAID} Verdict on 7: 3 PASS, network of node[1-3] INCOMPLETE" in text
-    assert f"There is no result of the network of node[1-3]: {SAID}" in text
     assert "PASS, simulated (3): node[1-3]" in text
     again = "Run again: the network of node[1-3], by fabricheck every-node --network-only"
     assert text.count("Run again") == 1 and again in text
@@ -101,6 +100,9 @@ def test_the_nodes_keep_their_pass_and_the_network_is_named_with_its_reason(job,
     assert found["counts"]["PASS"] == 3 and found["counts"]["INCOMPLETE"] == 0
     (network,) = found["networks"]
     assert (network["node"], network["status"]) == ("node[1-3]", "INCOMPLETE")
+    (reason,) = network["reasons"]
+    assert reason["rule"] == "silent" and reason["sentence"] in text
+    wording(reason["sentence"])
 
 
 def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
@@ -118,12 +120,10 @@ def test_the_page_counts_the_nodes_and_names_the_network(job, tmp_path):
     assert NOTHING in shown
 
 
-def test_the_fleet_misses_the_network_and_no_node(command, job):
+def test_the_fleet_misses_the_network_and_no_node(command, job, wording):
     job("--network")
     done = command("fleet", "7", code=11)
-    assert "Requested without any result" not in done.output
-    assert f"There is no result of the network of node[1-3]: {SAID}" in done.output
-    assert done.exit_code == 11
+    wording(done.output)
 
 
 def test_the_network_is_repeated_alone(job, tmp_path):

@@ -75,21 +75,21 @@ def test_memory_that_no_file_tells_is_no_lack_of_devices(machine):
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one core cannot be fewer")
 def test_fewer_cores_are_told(machine):
     told = machine.ask(ALL["cores"])
-    assert any("of which a program could use 1: " in each for each in told.caveats), told
+    assert any("a program could use 1: " in each for each in told.caveats), told
 
 
-def test_a_look_tells_which_devices_the_container_may_not_open(machine):
+def test_a_look_tells_which_devices_the_container_may_not_open(machine, wording):
     assert not machine.ask(ALL["node"]).reasons
     told = machine.ask(ALL["two"])
     assert (told.code, told.status) == (0, "PASS")
     (note,) = [each for each in told.caveats if "may not open" in each]
-    assert note.startswith("This process, or its container, may not open 6 devices: ")
+    wording(note)
 
 
-def test_a_look_without_the_kernels_log_says_so(machine):
+def test_a_look_without_the_kernels_log_says_so(machine, wording):
     told = machine.ask(ALL["log"])
     assert told.code == 0
-    assert "The kernel's log cannot be read by this user." in told.caveats
+    wording(each for each in told.caveats if "kernel's log" in each)
 
 
 def test_the_page_has_a_row_for_each_container():
