@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -58,6 +59,18 @@ class Outcome:
     def __contains__(self, sentence: str) -> bool:
         """Look for a sentence whose line breaks do not matter."""
         return " ".join(sentence.split()) in " ".join(self.text.split())
+
+    def lines_with(self, part: str) -> list[str]:
+        """Return the lines that have this part, each once."""
+        lines = [line.strip() for line in self.text.splitlines() if part in line]
+        return list(dict.fromkeys(lines))
+
+    @property
+    def reasons(self) -> list[str]:
+        """Return why checks failed or were left out; a dry run leaves no report that says it."""
+        skipped = re.findall(r"^\[ +SKIP \].*? \[(.*)\]$", self.text, re.MULTILINE)
+        failed = re.findall(r"^  \* Reason: (.*?)\n---", self.text, re.DOTALL | re.MULTILINE)
+        return list(dict.fromkeys([*skipped, *failed]))
 
 
 def _unsaid(*_: object, **__: object) -> None:

@@ -177,25 +177,14 @@ def test_every_node_has_the_right_verdict(ended):
     assert "Verdict on " in ended.text
 
 
-def test_the_file_says_how_each_node_ended(ended):
+def test_the_file_says_how_each_node_ended(ended, wording):
     nodes = ended.requested.nodes
     assert tuple(nodes) == NODES
     assert ended.requested.job == ended.folder.name
-    assert {node: (one.status, one.how_ended) for node, one in nodes.items()} == {
-        "node1": (0, None),
-        "node2": (1, None),
-        "node3": (None, f"node3 did not end within {MINUTES} minutes and was stopped."),
-        "node4": (
-            None,
-            "node4 ended without a run report: srun: error: Node failure on node4.",
-        ),
-        "node5": (None, nodes["node5"].how_ended),
-    }
-    assert re.fullmatch(
-        r"node5 was DOWN\S* \(fan 3 is broken\) and removed from the job, so nothing was started "
-        r"on it\.",
-        nodes["node5"].how_ended,
-    )
+    assert [one.status for one in nodes.values()] == [0, 1, None, None, None]
+    ended_otherwise = [one.how_ended for one in nodes.values() if one.how_ended]
+    # Slurm may add to a state that the node does not respond.
+    wording(re.sub(r"DOWN\S*", "DOWN", one) for one in ended_otherwise)
     assert not (ended.folder / "node5").exists()
 
 

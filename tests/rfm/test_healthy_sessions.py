@@ -35,20 +35,17 @@ def whole(shared_suite):
     return shared_suite, shared_suite.shell("-r")
 
 
-def test_the_command_a_person_types(whole):
+def test_the_command_a_person_types(whole, wording):
     _, outcome = whole
     assert outcome.status == 0
     assert "[ PASSED ] Ran 6/6 test case(s) from 6 check(s) (0 failure(s)" in outcome
     assert outcome.text.splitlines()[-1] == "now: fabricheck verdict"
     assert ran(outcome) == CHECKS
-    assert "These checks run only if requested by -n or -t: build." in outcome
+    wording(outcome.lines_with("only if requested"))
+    wording(outcome.lines_with("report only"))
     assert "P: triad_worst: 6.8744 GB/s" in outcome
     # Virtual devices are one memory at two times.
     assert "_alike" not in outcome
-    assert (
-        "stream_concurrent: report only, without a limit on local:host: copy_one, copy_all_sum, "
-        "copy_all_share" in outcome
-    )
 
 
 def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_too(whole):
@@ -179,13 +176,10 @@ def test_selections(suite, selection, checks):
     assert ran(outcome) == checks
 
 
-def test_a_mode_that_is_none_is_refused(suite):
+def test_a_mode_that_is_none_is_refused(suite, wording):
     outcome = suite("-r", "--mode=nightly")
     assert outcome.status == UsageError.exit_code
-    assert (
-        "ERROR: There is no set 'nightly'; the sets are smoke, node, full, network, soak."
-        in outcome
-    )
+    wording(outcome.text)
 
 
 def test_the_selection_that_a_failure_report_names(suite):
@@ -233,13 +227,10 @@ def test_distribute(suite):
     assert requested.nodes == {socket.gethostname(): requested_nodes.RequestedNode()}
 
 
-def test_a_session_of_every_node_is_of_one_partition(suite):
+def test_a_session_of_every_node_is_of_one_partition(suite, wording):
     outcome = suite("--system=local", "-r", "--distribute=all", "-n", "stream_local")
     assert outcome.status == 1
-    assert (
-        "--distribute measures the nodes of one partition, but there are local:host, "
-        "local:sim-mi250x: choose one, as by --system=local:host." in outcome
-    )
+    wording(outcome.lines_with("ERROR"))
     assert not list(suite.results.glob("output/*"))
 
 
@@ -266,7 +257,7 @@ def test_duration(suite, monkeypatch):
     assert outcome.status == 0
     # The second round is stopped; the first one is the result.
     assert ran(outcome) == ["stream_local"]
-    assert "Session ended: maximum session duration exceeded." in outcome
+    assert "maximum session duration exceeded" in outcome
 
 
 def test_a_duration_in_which_no_check_ends(suite):
@@ -310,11 +301,11 @@ def test_the_suite_s_own_checks_are_the_default(suite):
     assert "Found 8 check(s)" in outcome
 
 
-def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite):
+def test_series_of_metrics_that_cannot_be_kept_fail_nothing(suite, wording):
     program = suite.programs / "stream"
     program.write_text(program.read_text().replace("exec", "mkdir metrics.json\nexec", 1))
     outcome = suite("-r", "-n", "stream_local", "-v")
     assert outcome.status == 0 and ran(outcome) == ["stream_local"]
-    assert "stream_local: the series of its metrics were not recorded:" in outcome
-    assert "metrics.json cannot be written (it is not a regular file)." in outcome
+    (told,) = outcome.lines_with("metrics.json")
+    wording(re.sub(r"/stage/[^/]+", "/stage/SESSION", told))
     assert {row.value is not None for row in read([str(suite.results)]).metrics} == {True}

@@ -122,16 +122,11 @@ def test_the_dependencies_alone_run_a_check_and_show_it(base_alone):
 
 
 @pytest.mark.parametrize(
-    ("command", "package", "extra"),
-    [
-        (["report"], "altair", "report"),
-        (["results", "export", "--output", "table.parquet"], "polars", "results"),
-    ],
+    "command",
+    [["report"], ["results", "export", "--output", "table.parquet"]],
+    ids=["report", "export"],
 )
-def test_a_command_whose_extra_is_missing_says_which(base_alone, command, package, extra):
+def test_a_command_whose_extra_is_missing_says_which(base_alone, command, wording):
     ended = fabricheck(base_alone, *command)
-    assert (ended.returncode, ended.stderr) == (
-        3,
-        f"fabricheck: This command needs the Python package {package}, which is not installed: "
-        f"install fabricheck[{extra}], or copy the results to a machine that has it.\n",
-    )
+    assert ended.returncode == 3
+    wording(ended.stderr)

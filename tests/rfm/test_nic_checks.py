@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -83,7 +84,7 @@ def test_a_step_of_one_node_gets_a_service_of_slingshot(suite, system, tool, ser
 
 
 @pytest.mark.slow
-def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
+def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch, wording):
     """This machine has no NIC of Slingshot, so the inventory fails, and the loopback too."""
     suite.topics = ("network",)
     site = suite.folder / "nics_site.py"
@@ -101,11 +102,9 @@ def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     monkeypatch.setenv("SLURMD_NODENAME", "nid001005")
     outcome = suite("-r", "-n", "nic_inventory", "-n", "nic_loopback")
     assert outcome.status == 1
-    assert "nid001005: the NIC nearest to device 2 (0000:8f:00.0), mlx5_2 in a100-booster, is" in (
-        outcome
-    )
-    assert "differs from its node model a100-booster (differences: 4)." in outcome
-    assert "Metric loopback_worst:" in outcome and "mlx5_0 has no value." in outcome
+    machine = platform.node()
+    reasons = "\n".join(outcome.reasons)
+    wording(reasons.replace(f"Node {machine}", "NODE").replace(f"{machine}:mlx", "NODE:mlx"))
     (path,) = (suite.results / "stage").rglob("nic_inventory/result.json")
     assert load_document(path)["options"]["fabric"] == "infiniband"
     cases = suite.report()["runs"][0]["testcases"]
@@ -114,5 +113,5 @@ def test_a_session_on_a_machine_without_the_nics(suite, monkeypatch):
     # An environment without one: the node has none, which is found there.
     (suite.config / "sites" / site.name).write_text(text)
     outcome = suite("-r", "-n", "nic_loopback")
-    assert "nic_loopback /" in outcome and "1 skipped" in outcome
-    assert "[There is no program ib_write_bw on this machine.]" in outcome
+    assert "1 skipped" in outcome
+    wording(outcome.reasons)

@@ -86,12 +86,12 @@ def test_a_job_of_two_nodes_from_a_login_node(cluster):
     assert sorted(case["job_nodelist"]) == ["node1", "node2"]
 
 
-def test_an_allocation_of_one_node_skips_it_with_a_sentence(cluster):
+def test_an_allocation_of_one_node_skips_it_with_a_sentence(cluster, wording):
     inside = (*ALLOCATION, "--nodes=1")
     run = cluster.start("--system=cluster:nodes-allocation", "-r", *CHOSEN, inside=inside)
     outcome = cluster.ended(run)
     assert outcome.status == 1
-    assert "mpi_nodes measures 2 nodes, and the allocation has 1." in outcome
+    wording(outcome.reasons)
 
 
 def test_messages_that_do_not_leave_a_node_are_a_setting_and_judge_no_rate(cluster):
@@ -202,12 +202,12 @@ def test_nccl_between_two_nodes(recorded):
     )
 
 
-def test_nccl_on_another_network_is_a_setting(recorded):
+def test_nccl_on_another_network_is_a_setting(recorded, wording):
     edit(recorded.config / "sites" / "cluster_site.py", '"rccl_version": "2.28",',
          '"rccl_network": "AWS Libfabric",')  # fmt: skip
     outcome = recorded("--system=cluster:recorded", "-r", "-n", "^rccl_nodes$")
     assert outcome.status == 1
-    assert "must be AWS Libfabric, but rank 0 (node1), rank 1 (node2) report Socket." in outcome
+    wording(outcome.reasons)
     _, _, total = verdict(recorded)
     (row,) = total["networks"]
     assert (row["status"], {one["rule"] for one in row["reasons"]}) == ("INCOMPLETE", {"setting"})

@@ -12,14 +12,12 @@ pytestmark = pytest.mark.slow
 DEVICE = f"device 1 (0000:c1:00.0) of node {platform.node()}"
 
 
-def test_a_metric_without_a_reference(suite):
+def test_a_metric_without_a_reference(suite, wording):
     file = suite.own_references()
     edit(file, "    triad_median: [0, null, null, GB/s]\n", "")
     outcome = suite("--dry-run")
     assert outcome.status == 1
-    assert "Metric triad_median has no reference on local:host." in outcome
-    said = f"State what is missing in {file}, under stream_local and local:host: a limit with its "
-    assert f"{said}source, or [0, null, null, GB/s] for report only." in outcome
+    wording(outcome.reasons)
     assert "1 failure(s)" in outcome
 
 
@@ -35,7 +33,7 @@ def test_a_reference_file_that_does_not_fit_the_check(suite, old, new):
     assert "stream_scan" in outcome
 
 
-def test_an_entry_that_is_none_is_one_sentence(suite):
+def test_an_entry_that_is_none_is_one_sentence(suite, wording):
     edit(
         suite.own_references(),
         "    triad_worst: [0, null, null, GB/s]",
@@ -43,31 +41,32 @@ def test_an_entry_that_is_none_is_one_sentence(suite):
     )
     outcome = suite("--dry-run", "-n", "stream_local")
     assert outcome.status == 1
-    assert "The reference of metric triad_worst, '$xfail', is not [value, lower, upper," in outcome
+    wording(outcome.reasons)
 
 
-def test_a_partition_without_an_entry(suite):
+def test_a_partition_without_an_entry(suite, wording):
     edit(suite.own_references(), "  local:host:\n    copy_worst", "  other:host:\n    copy_worst")
     # ReFrame's own rule can be switched off from the command line.
     outcome = suite("--dry-run", "-S", "require_reference=no")
     assert outcome.status == 1
-    assert "Metric copy_worst has no reference on local:host." in outcome
+    wording(outcome.reasons)
 
 
-def test_a_broken_reference_file_is_named(suite):
+def test_a_broken_reference_file_is_named(suite, wording):
     file = suite.own_references()
     file.write_text("stream_local: [\n")
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert f"{file}: line 2: it is not valid YAML (" in outcome
+    # In parentheses is what the reader of YAML says.
+    wording(one.partition(" (")[0] for one in outcome.reasons)
 
 
-def test_a_check_without_a_reference_file_is_named(suite):
+def test_a_check_without_a_reference_file_is_named(suite, wording):
     file = suite.own_references()
     file.unlink()
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert f"No file in {file.parent} has references of stream_local." in outcome
+    wording(outcome.reasons)
 
 
 def test_an_expected_failure_that_misses_its_reference_does_not_fail(suite):
@@ -82,7 +81,7 @@ def test_an_expected_failure_that_misses_its_reference_does_not_fail(suite):
     assert case["perfvalues"]["local:host:triad_worst"][-1] == "xfail"
 
 
-def test_a_missed_reference_says_where_and_keeps_the_values(suite):
+def test_a_missed_reference_says_where_and_keeps_the_values(suite, wording):
     edit(
         suite.own_references(),
         "    triad_worst: [0, null, null, GB/s]",
@@ -90,17 +89,13 @@ def test_a_missed_reference_says_where_and_keeps_the_values(suite):
     )
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    sentence = (
-        f"Metric triad_worst: {DEVICE} measured 6.8744 GB/s; at least 95 GB/s is required "
-        "(reference 100 GB/s)."
-    )
-    assert sentence in outcome
-    assert "triad_worst=6.8744 GB/s, expected 100 (l=95.0, u=inf)" in outcome
+    (reason,) = outcome.reasons
+    wording(reason.replace(DEVICE, "DEVICE"))
     (case,) = suite.report()["runs"][0]["testcases"]
     assert case["result"] == "fail"
     assert case["perfvalues"]["local:host:triad_worst"][0] == 6.8744
     assert case["perfvalues"]["local:host:copy_worst"][0] == 9.8744
-    assert sentence in case["fail_reason"]
+    assert case["fail_reason"] == reason
     (perflog,) = (suite.results / "perflogs").rglob("stream_local.log")
     assert "6.8744" in perflog.read_text()
     stored = suite("--describe-stored-testcases=now-1d:now")
@@ -108,7 +103,7 @@ def test_a_missed_reference_says_where_and_keeps_the_values(suite):
     assert "6.8744" in stored
 
 
-def test_a_value_above_an_upper_limit_is_missed_too(suite):
+def test_a_value_above_an_upper_limit_is_missed_too(suite, wording):
     edit(
         suite.own_references(),
         "    triad_worst: [0, null, null, GB/s]",
@@ -116,4 +111,5 @@ def test_a_value_above_an_upper_limit_is_missed_too(suite):
     )
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert "; at most 1.05 GB/s is required (reference 1 GB/s)." in outcome
+    (reason,) = outcome.reasons
+    wording(reason.replace(DEVICE, "DEVICE"))

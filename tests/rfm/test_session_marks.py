@@ -89,12 +89,12 @@ def test_a_run_report_is_one_wherever_it_lies(command, passed, tmp_path):
     command("verdict", copy, "--output", tmp_path / "v", code=12)
 
 
-def test_an_overlay_that_does_not_exist_is_refused_before_anything_runs(passed):
+def test_an_overlay_that_does_not_exist_is_refused_before_anything_runs(passed, wording):
     outcome = passed(
         "--system=local:sim-mi250x", *ONE_CHECK, "-S", f"overlay={passed.folder}/nope.yaml"
     )
-    assert outcome.status == 1 and "nope.yaml: there is no such file." in outcome
-    assert "stream_local" not in outcome.text.partition("nope.yaml: there")[2]
+    assert outcome.status == 1 and "[ RUN" not in outcome
+    wording(outcome.lines_with("ERROR"))
     code, reasons = status(passed)
     assert code == 13 and "before its first check" in reasons
 
@@ -136,20 +136,19 @@ def test_the_mark_says_what_was_started(passed):
 
 
 @pytest.mark.parametrize("variable", ["strict_check=no", "stream_local.strict_check=0"])
-def test_no_variable_lets_a_check_pass_that_missed_its_limits(suite, variable):
+def test_no_variable_lets_a_check_pass_that_missed_its_limits(suite, variable, wording):
     outcome = suite(*ONE_CHECK, "-S", variable)
     assert outcome.status == 1
-    assert "strict_check cannot be turned off: stream_local would pass with values that" in outcome
+    wording(outcome.lines_with("ERROR"))
 
 
-def test_a_damaged_database_fails_no_session(suite):
+def test_a_damaged_database_fails_no_session(suite, wording):
     suite.results.mkdir()
     database = suite.results / "results.db"
     database.write_bytes(b"no database" * 100)
     outcome = suite(*ONE_CHECK)
     assert outcome.status == 0
-    assert f"ReFrame's database {database} cannot be written (file is not a database)" in outcome
-    assert "Move it away: the next session makes a new one." in outcome
+    wording(outcome.lines_with("ReFrame's database"))
     assert status(suite) == (13, WITHOUT_MPI)
     database.unlink()
     suite(*ONE_CHECK)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 from pathlib import Path
 
 import pytest
@@ -117,12 +118,17 @@ def test_a_program_that_does_it_wrong_fails_the_check(wrong, tmp_path, fault):
     assert RULES.get(fault, rules - {"setting"}) == rules
 
 
-def test_a_result_that_was_there_before_the_program(suite):
+def steady(sentences):
+    """Return sentences without the name of the session, which is of the moment."""
+    return [re.sub(r"/stage/[^/]+", "/stage/SESSION", one) for one in sentences]
+
+
+def test_a_result_that_was_there_before_the_program(suite, wording):
     file = suite.own_checks() / "stream" / "stream.py"
     edit(file, '    descr = "STREAM over', LEFT_RESULT + '    descr = "STREAM over')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
-    assert "A result existed before stream ran:" in outcome
+    wording(steady(outcome.reasons))
     assert not suite.log.exists()
 
 
@@ -134,13 +140,13 @@ LEFT_RESULT = """
 """
 
 
-def test_a_result_among_the_sources_of_a_check_is_not_taken(suite):
+def test_a_result_among_the_sources_of_a_check_is_not_taken(suite, wording):
     sources = suite.own_checks() / "stream" / "src"
     sources.mkdir()
     (sources / "result.json").write_text("{}")
     outcome = suite("-r", "-n", "stream_local", fault="no-document")
     assert outcome.status == 1
-    assert "stream left no usable result: There is no result document" in outcome
+    wording(steady(outcome.reasons))
 
 
 def test_an_ignored_exit_code_does_not_hide_behind_the_other_checks(suite):
@@ -149,13 +155,12 @@ def test_an_ignored_exit_code_does_not_hide_behind_the_other_checks(suite):
     assert "3 failure(s)" in outcome
 
 
-def test_a_missing_program_is_named_with_the_command_that_builds_it(suite):
+def test_a_missing_program_is_named_with_the_command_that_builds_it(suite, wording):
     program = suite.programs / "stream"
     program.unlink()
     outcome = suite("-r", "-n", "stream_local")
     assert outcome.status == 1
-    assert f"There is no program {program} for environment host: build it with" in outcome
-    assert "'make build'." in outcome
+    wording(outcome.reasons)
     # A dry run measures nothing and needs no program.
     assert suite("--dry-run", "-n", "stream_local").status == 0
 
@@ -204,24 +209,26 @@ def test_a_check_that_the_last_session_had_is_missed_once(suite):
     assert any(one.startswith(said) for one in reasons_of(suite))
 
 
-def test_a_damaged_record_of_the_last_session_ends_no_session(suite):
+def test_a_damaged_record_of_the_last_session_ends_no_session(suite, wording):
     assert suite("-r", "-n", "stream_local").status == 0
     (record,) = suite.results.glob("output/*/checks.json")
     record.write_text(record.read_text()[:99])
     outcome = suite("-r", "-t", "smoke")
     assert outcome.status == 0
-    assert f"not compared with those of its last session: {record}" in outcome
+    (told,) = outcome.lines_with(str(record))
+    # In parentheses is what the reader of JSON says.
+    wording(told.replace(record.parent.name, "SESSION").partition(" (")[0])
 
 
-def test_an_experiment_that_the_features_imply_is_missed(suite):
+def test_an_experiment_that_the_features_imply_is_missed(suite, wording):
     file = suite.own_checks() / "stream" / "stream.py"
     edit(file, '"E5"', '"E1"')
     outcome = suite("--dry-run", "-t", "smoke")
     assert outcome.status == 1
-    assert "local:host lost 1 check: E5, which its features imply." in outcome
+    wording(outcome.lines_with("ERROR"))
 
 
-def test_a_lost_file(suite):
+def test_a_lost_file(suite, wording):
     suite.topics = ()
     checks = suite.own_checks()
     for name in ("stream", "memcpy"):
@@ -229,31 +236,27 @@ def test_a_lost_file(suite):
     outcome = suite("-r")
     assert outcome.status == 1
     # Those that are left have to be asked for.
-    assert "These checks run only if requested by -n or -t: build, soak_all." in outcome
-    assert "Nothing to run: no test case was selected" in outcome
+    wording(outcome.lines_with("only if requested"))
+    wording(outcome.lines_with("ERROR"))
     for name in ("build", "soak"):
         (checks / name / f"{name}.py").unlink()
     outcome = suite("-r")
     assert outcome.status == 1
-    assert f"{checks} contains no check for system local" in outcome
+    wording(outcome.lines_with("ERROR"))
 
 
 @pytest.mark.parametrize("action", ["-r", "--dry-run"])
-def test_a_name_that_does_not_exist(suite, action):
+def test_a_name_that_does_not_exist(suite, action, wording):
     outcome = suite(action, "-n", "stream_lokal")
     assert outcome.status == 1
-    sentence = (
-        "-n stream_lokal names no check of system local: there are build, memcpy_near, "
-        "memcpy_near_pageable, memcpy_scan, stream_concurrent, stream_local, stream_scan."
-    )
-    assert sentence in outcome
+    wording(outcome.lines_with("ERROR"))
 
 
-def test_an_environment_that_does_not_exist(suite):
+def test_an_environment_that_does_not_exist(suite, wording):
     """ReFrame would leave the partition without one, and its checks out."""
     outcome = suite("-r", "-p", "nosuch", "-n", "stream_local")
     assert outcome.status == 1
-    assert "-p nosuch names no environment of system local: there are host." in outcome
+    wording(outcome.lines_with("ERROR"))
     assert "[ RUN" not in outcome
 
 
@@ -263,22 +266,21 @@ def test_a_search_path_that_does_not_exist(suite):
     assert "nowhere' does not exist" in outcome
 
 
-def test_a_search_path_without_checks(suite):
+def test_a_search_path_without_checks(suite, wording):
     checks = suite.programs
     outcome = suite("-r", checks=checks)
     assert outcome.status == 1
-    assert "Nothing to run: no test case was selected; " in outcome
-    assert f"{suite.programs} contains no check for system local." in outcome
+    wording(outcome.lines_with("ERROR"))
 
 
-def test_no_check_for_this_system(suite):
+def test_no_check_for_this_system(suite, wording):
     checks = suite.own_checks()
     for name in ("stream", "memcpy"):
         edit(checks / name / f"{name}.py", '"+devices', '"+no_such_feature')
     (checks / "build" / "build.py").unlink()
     outcome = suite("-r")
     assert outcome.status == 1
-    assert "contains no check for system local" in outcome.text, outcome.text[-900:]
+    wording(outcome.lines_with("ERROR"))
 
 
 PLAIN = """\
@@ -305,8 +307,9 @@ class plain(rfm.RunOnlyRegressionTest):
 """
 
 
-def test_a_plain_test_is_judged_and_one_without_its_value_does_not_pass(suite):
+def test_a_plain_test_is_judged_and_one_without_its_value_does_not_pass(suite, wording):
     file = suite.own_checks() / "stream" / "plain.py"
+    errors = []
     for text, status, rules in (
         (PLAIN, 0, []),
         # Of another length: Python tells a changed file of the same second by its size alone.
@@ -319,39 +322,35 @@ def test_a_plain_test_is_judged_and_one_without_its_value_does_not_pass(suite):
         assert outcome.status == status, outcome.text
         (node,) = judging.judge(reading.read([str(suite.results)]))
         assert rules_of(node) == rules
-        in_another_unit = "without a value of rate in MB/s, the unit of its reference." in outcome
-        assert in_another_unit == ("MB/s" in text)
-    assert "plain on local:host passed without a value of rate." in outcome
+        errors += outcome.lines_with("ERROR")
+    wording(errors)
     (reason,) = [one for one in node.reasons if one.rule == "no-value"]
-    assert reason.sentence == "plain on local:host passed without a value of rate."
+    wording(reason.sentence)
     # A later session may lack it: it is no check of the suite.
     file.unlink()
     assert suite("--dry-run").status == 0
 
 
-def test_a_plain_test_runs_on_no_simulated_node(suite):
+def test_a_plain_test_runs_on_no_simulated_node(suite, wording):
     """It would measure this machine, and be called simulated."""
     file = suite.own_checks() / "stream" / "plain.py"
     file.write_text(PLAIN.replace('"local:host"', '"*"'))
     suite.variables["RFM_SYSTEM"] = "local:sim-mi250x"
     outcome = suite("--dry-run", "-n", "plain")
     assert outcome.status == 1
-    assert (
-        "plain needs a partition with * and an environment with * that is not simulated." in outcome
-    )
+    wording(outcome.lines_with("ERROR"))
     suite.variables["RFM_SYSTEM"] = "local"
     outcome = suite("-r", "-n", "plain", "-p", "host|sim")
     assert outcome.status == 0 and "Ran 1/1 test case(s)" in outcome
 
 
-def test_plain_tests_alone_are_not_a_whole_session(suite):
+def test_plain_tests_alone_are_not_a_whole_session(suite, wording):
     file = suite.folder / "own" / "plain.py"
     file.parent.mkdir()
     file.write_text(PLAIN)
     outcome = suite("-r", checks=file.parent)
     assert outcome.status == 1 and "[ RUN" not in outcome
-    said = f"{file.parent} has no check of this suite: name reframe_checks by -c too, or the "
-    assert said in outcome
+    wording(outcome.lines_with("ERROR"))
     assert suite("-r", "-n", "plain", checks=file.parent).status == 0
 
 
@@ -363,14 +362,15 @@ def test_every_test_case_skipped(suite):
     assert "all test cases were skipped" in outcome
 
 
-def test_a_check_that_skips_itself_and_ran_before_is_missed(suite):
+def test_a_check_that_skips_itself_and_ran_before_is_missed(suite, wording):
     file = suite.own_checks() / "stream" / "stream.py"
     assert suite("-r", "-t", "full").status == 0
     edit(file, '    descr = "STREAM over', SKIP + '    descr = "STREAM over')
     outcome = suite("-r", "-t", "full")
     assert outcome.status == 1
-    said = "local:host lost 1 check: stream_scan, skipped now, run in an earlier session."
-    assert said in outcome and said in reasons_of(suite)
+    (lost,) = [one for one in reasons_of(suite) if "lost 1 check" in one]
+    assert lost in outcome
+    wording(lost)
 
 
 SKIP = """
@@ -381,27 +381,27 @@ SKIP = """
 """
 
 
-def test_a_pipeline_for_ci_without_jobs(suite):
+def test_a_pipeline_for_ci_without_jobs(suite, wording):
     outcome = suite("--ci-generate=child.yaml", "-n", "typo")
     assert outcome.status == 1
-    assert "-n typo names no check of system local" in outcome
+    wording(outcome.lines_with("ERROR"))
 
 
-def test_a_session_without_judgement_is_refused(suite):
+def test_a_session_without_judgement_is_refused(suite, wording):
     outcome = suite("-r", "-n", "stream_local", "--skip-sanity-check")
     assert outcome.status == 1
-    assert "--skip-sanity-check cannot be used: a check that is not judged would pass" in outcome
+    wording(outcome.lines_with("ERROR"))
     assert not suite.log.exists()
 
 
-def test_a_declared_metric_without_a_value(suite):
+def test_a_declared_metric_without_a_value(suite, wording):
     # As where warnings are let pass, which the settings file does not do.
     suite.variables["RFM_WARN_AS_ERROR"] = "no"
     file = suite.own_checks() / "stream" / "stream.py"
     edit(file, '    descr = "STREAM over', LOSE_VALUE + '    descr = "STREAM over')
     outcome = suite("-r", "-n", "stream_scan")
     assert outcome.status == 1
-    assert "No value for what was declared: triad_worst_block." in outcome
+    wording(outcome.reasons)
 
 
 LOSE_VALUE = """
@@ -412,12 +412,12 @@ LOSE_VALUE = """
 """
 
 
-def test_a_check_without_metrics(suite):
+def test_a_check_without_metrics(suite, wording):
     file = suite.own_checks() / "stream" / "stream.py"
     edit(file, '    descr = "STREAM on', NO_METRICS + '    descr = "STREAM on')
     outcome = suite("--dry-run", "-n", "stream_local")
     assert outcome.status == 1
-    assert "Check stream_local declares no metric." in outcome
+    wording(outcome.reasons)
 
 
 NO_METRICS = """
@@ -427,23 +427,22 @@ NO_METRICS = """
 """
 
 
-def test_a_partition_that_does_not_state_what_a_check_needs(suite, tmp_path):
+def test_a_partition_that_does_not_state_what_a_check_needs(suite, wording):
     suite.own_settings("local.py", '"noise_limit": 0.75,', "")
     outcome = suite("--dry-run")
     assert outcome.status == 1
-    assert "Partition local:host has no noise_limit in its extras." in outcome
+    wording(outcome.reasons)
 
 
-def test_a_results_folder_that_can_not_be_is_named(suite):
+def test_a_results_folder_that_can_not_be_is_named(suite, wording):
     suite.results = suite.programs / "stream" / "results"
     outcome = suite("-r")
     assert outcome.status == InvalidInputError.exit_code
-    assert f"The results folder {suite.results} cannot be created: Not a directory." in outcome
+    wording(outcome.text)
 
 
-def test_a_number_of_devices_that_is_none(suite):
+def test_a_number_of_devices_that_is_none(suite, wording):
     suite.variables["FABRICHECK_HOST_DEVICES"] = "two"
     outcome = suite("-L")
     assert outcome.status == InvalidInputError.exit_code
-    assert "FABRICHECK_HOST_DEVICES=two is not a whole number of at least 2." in outcome
-    assert "local.py" in outcome
+    wording(outcome.text)

@@ -109,15 +109,12 @@ def test_other_surroundings_are_refused(controller, monkeypatch, job, said, sent
     jobs.require_allocation([])
 
 
-def test_a_job_number_left_over_is_one_line_and_what_to_do(controller, monkeypatch):
+def test_a_job_number_left_over_is_one_line_and_what_to_do(controller, monkeypatch, wording):
     monkeypatch.setenv("SLURM_JOB_ID", "12")
     controller("Invalid job id specified\nslurm_load_jobs error: see man scontrol", 1)
     with pytest.raises(ReframeError) as error:
         jobs.require_allocation([partition("gpu", "a")])
-    assert str(error.value) == (
-        "Slurm does not know the allocation 12: Invalid job id specified. If this session is in "
-        "none, the variable is left over: unset SLURM_JOB_ID."
-    )
+    wording(str(error.value))
 
 
 def partition(name, node, queue="q", scheduler="local", launcher="srun"):
@@ -130,18 +127,12 @@ def partition(name, node, queue="q", scheduler="local", launcher="srun"):
     )
 
 
-@pytest.mark.parametrize(
-    ("scheduler", "where"),
-    [("local", "the allocation around this session"), ("slurm", "the nodes of --partition=q")],
-)
-def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, where):
+@pytest.mark.parametrize("scheduler", ["local", "slurm"])
+def test_nodes_of_two_kinds_are_not_the_same_nodes(scheduler, wording):
     two = [partition(name, name, scheduler=scheduler) for name in ("mi250", "a100")]
     with pytest.raises(ReframeError) as error:
         jobs.require_nodes_of_one_kind(two)
-    assert str(error.value) == (
-        "The partitions jureca:mi250, jureca:a100 have different nodes (mi250, a100), but all "
-        f"of them would run on {where}: choose one of them, as by --system=jureca:mi250."
-    )
+    wording(str(error.value))
 
 
 @pytest.mark.parametrize(
@@ -160,15 +151,12 @@ def test_nodes_of_one_kind_are_taken(two):
     jobs.require_nodes_of_one_kind(two)
 
 
-def test_a_queue_that_shares_all_nodes_is_refused(controller):
+def test_a_queue_that_shares_all_nodes_is_refused(controller, wording):
     queue = [partition("mi250", "mi250", scheduler="slurm")]
     controller("PartitionName=q AllowGroups=ALL OverSubscribe=FORCE:4 State=UP")
     with pytest.raises(ReframeError) as error:
         jobs.require_own_nodes(queue)
-    assert str(error.value) == (
-        "Slurm's partition q gives no job its node exclusively (OverSubscribe=FORCE:4), but "
-        "jureca:mi250 measures it: another partition is needed."
-    )
+    wording(str(error.value))
     # Steps are of an allocation, which is looked at itself.
     jobs.require_own_nodes([partition("mi250", "mi250")])
     for shared in ("NO", "EXCLUSIVE", "YES:4"):  # the last shares only what asks for it
@@ -201,7 +189,7 @@ def job(number, node=None, *options, state="PENDING"):
     )
 
 
-def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controller):
+def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controller, wording):
     """Slurm gives the same reason where the node is healthy and somebody else waits for it."""
     states = {
         "n1": "ALLOCATED",
@@ -227,11 +215,7 @@ def test_a_job_that_asks_for_a_node_is_blocked_by_the_state_of_the_node(controll
     jobs.cancel_if_blocked(cancel, None, [*waiting, *held, other], {"n1": ["ReqNodeNotAvail"]})
     # One that runs and one that asks for no node are ReFrame's to judge.
     assert judged == [["n2", "n3", "n5", "n6", "unknown", "running", "any"]]
-    said = {one.jobid: str(one._exception) for one in waiting if one._exception}
-    end = "the job would have waited for it and was cancelled"
-    assert said["n2"] == f"[jobid=n2] node n2 is DOWN+NOT_RESPONDING (no power): {end}"
-    assert said["n3"] == f"[jobid=n3] node n3 is IDLE+DRAIN: {end}"
-    assert said["unknown"] == "[jobid=unknown] ReFrame's words"
+    wording(one._exception for one in waiting if one._exception)
 
 
 def test_without_a_word_of_the_controller_reframe_judges(controller):

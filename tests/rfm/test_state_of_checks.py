@@ -11,6 +11,7 @@ import pytest
 import factories
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
+from fabricheck.rfm import host
 from reframe_suite import rules_of
 
 pytestmark = pytest.mark.slow
@@ -48,10 +49,13 @@ def test_check_passes_where_a_busy_host_was_late(suite):
     )  # fmt: skip
 
 
-def test_check_fails_where_a_quiet_host_was_late(suite):
+def test_check_fails_where_a_quiet_host_was_late(suite, wording):
     outcome, found = session(suite, QUIET, "clocks-differ")
     assert outcome.status == 1
-    assert "so one of them is wrong." in outcome
+    (reason,) = outcome.reasons
+    # Arrays are sized by the caches of the machine.
+    steady = reason.replace(f"{host.array_bytes()} bytes", "SIZE bytes")
+    wording(steady.replace(f"node {NODE}", "node NODE"))
     assert rules_of(found) == ["not-believed"]
 
 
@@ -69,18 +73,13 @@ def test_result_of_another_run_is_not_excused(suite):
     assert rules_of(found) == ["not-believed"]
 
 
-def test_missed_reference_is_told_with_what_slowed_its_device(suite):
+def test_missed_reference_is_told_with_what_slowed_its_device(suite, wording):
     file = suite.own_references()
     text = file.read_text()
     old = "    triad_worst: [0, null, null, GB/s]"
     assert old in text
     file.write_text(text.replace(old, "    triad_worst: [100, -0.05, null, GB/s]", 1))
     outcome, found = session(suite, HOT, "")
-    joined = (
-        f"Metric triad_worst: device 1 (0000:c1:00.0) of node {NODE} measured 6.8744 GB/s; at "
-        "least 95 GB/s is required (reference 100 GB/s); device 1 was throttled by power "
-        "meanwhile (4 of 0 s, 1,310 of 1,980 MHz)."
-    )
-    assert joined in outcome
     (reason,) = [one for one in found.reasons if one.rule == "reference"]
-    assert (reason.rule, reason.sentence) == ("reference", f"stream_local: {joined}")
+    assert reason.sentence.removeprefix("stream_local: ") in outcome
+    wording(reason.sentence.replace(f"node {NODE}", "node NODE"))
