@@ -98,10 +98,9 @@ def test_two_ranks_on_a_device_where_that_was_asked_for(document):
 
 
 @pytest.mark.parametrize("number", [0, 7])
-def test_a_rank_that_is_missing(document, number):
+def test_a_rank_that_is_missing(document, number, wording):
     document["ranks"] = document["ranks"][:number]
-    said = f"Node nid1 has {number} ranks; 8 were started."
-    assert list(misplaced(document, *WANTED)) == [said]
+    wording(misplaced(document, *WANTED))
 
 
 def test_without_a_placement_each_rank_needs_a_core_and_a_device_of_its_own(document, wording):
@@ -119,7 +118,5 @@ def test_a_document_without_ranks_is_no_proof(document):
         figure(document)
 
 
-def test_the_map(document):
-    lines = list(describe_ranks(document))
-    assert lines[0] == "rank 0 on nid1: cores 49, NUMA domain 3, device 0 (0000:c1:00.0)"
-    assert lines[7] == "rank 7 on nid1: cores 41, NUMA domain 2, device 7"
+def test_the_map(document, wording):
+    wording(describe_ranks(document))

@@ -67,48 +67,28 @@ def test_a_node_that_slurm_does_not_describe_whole_is_a_sentence(session, monkey
 
 
 @pytest.mark.parametrize(
-    ("names", "other", "sentence"),
+    ("names", "other"),
     [
-        (
-            ("a:x", "a:y"),
-            {},
-            "--distribute measures the nodes of one partition, but there are a:x, a:y: choose "
-            "one, as by --system=a:x.",
-        ),
-        (
-            ("a:x",),
-            {"scheduler": "local"},
-            "--distribute submits jobs to all nodes of a:x, but this session is inside an "
-            "allocation: run it on a login node, or measure the nodes of the allocation with "
-            "fabricheck every-node.",
-        ),
-        (
-            ("a:x",),
-            {"reached": ()},
-            "--distribute found no node of a:x: Slurm has none that --partition=q -C big reaches.",
-        ),
-        (
-            ("a:x",),
-            {"reached": ("n2",)},
-            "--distribute=idle leaves no node of a:x: n2 DOWN (Not responding).",
-        ),
+        (("a:x", "a:y"), {}),
+        (("a:x",), {"scheduler": "local"}),
+        (("a:x",), {"reached": ()}),
+        (("a:x",), {"reached": ("n2",)}),
     ],
+    ids=["two partitions", "inside an allocation", "none", "none that is idle"],
 )
-def test_no_nodes_are_a_sentence(session, names, other, sentence):
+def test_no_nodes_are_a_sentence(session, names, other, wording):
     _, find = session(*names, **other)
     with pytest.raises(ReframeError) as error:
         distributed.distributed_nodes(find, "idle", ["-C big"])
-    assert str(error.value) == sentence
+    wording(str(error.value))
 
 
-def test_the_requested_nodes_are_recorded(session, tmp_path, capsys):
+def test_the_requested_nodes_are_recorded(session, tmp_path, capsys, wording):
     _, find = session("a:x")
     distributed.begin_distributed(
         distributed.distributed_nodes(find, "all", None), ["-t", "smoke"], "all"
     )
-    assert (
-        "2 nodes of a:x, each with one exclusive job at a time, at most 2" in capsys.readouterr()[0]
-    )
+    wording(capsys.readouterr()[0])
     written = requested_nodes.read(tmp_path / "output" / requested_nodes.NAME)
     assert (written.partition, written.chosen) == ("a:x", ("-t", "smoke"))
     assert list(written.nodes) == ["n1", "n2"]

@@ -314,27 +314,25 @@ def test_a_session_in_another_container_of_the_machine_is_noticed():
 
 
 @pytest.mark.parametrize(
-    ("opened", "why"),
-    [
-        (lambda: os.memfd_create("of this process"), "it has an inode for each event counter"),
-        (lambda: os.open("/", os.O_PATH), "Bad file descriptor"),
-    ],
+    "opened",
+    [lambda: os.memfd_create("of this process"), lambda: os.open("/", os.O_PATH)],
     ids=["not shared", "not lockable"],
 )
-def test_a_kernel_without_a_lock_for_all_containers_is_named(tmp_path, monkeypatch, opened, why):
+def test_a_kernel_without_a_lock_for_all_containers_is_named(
+    tmp_path, monkeypatch, opened, wording
+):
     monkeypatch.setattr(node_lock, "LOCK_FOLDERS", (tmp_path,))
     monkeypatch.setattr(node_lock.os, "eventfd", lambda start: opened())
     said = []
     with here(said.append):
         assert (tmp_path / node_lock.LOCK_NAME.format("this-node")).exists()
-    assert said == [
-        "Sessions in other containers of this machine are not waited for: its kernel has no lock "
-        f"for them all ({why})."
-    ]
+    wording(said)
 
 
 @pytest.mark.slow
-def test_a_session_that_waited_in_vain_ends_with_13_and_leaves_the_earlier_one(suite, monkeypatch):
+def test_a_session_that_waited_in_vain_ends_with_13_and_leaves_the_earlier_one(
+    suite, monkeypatch, wording
+):
     assert suite("-r", "-n", "stream_local").status == 0
     process = hold(suite.programs)
     suite.variables["FABRICHECK_WAIT_MINUTES"] = "0"
@@ -345,10 +343,10 @@ def test_a_session_that_waited_in_vain_ends_with_13_and_leaves_the_earlier_one(s
     process.kill()
     process.wait()
     assert outcome.status == 13
-    assert "ERROR: Nothing was measured: another session measures this node (process" in outcome
+    assert "another session measures this node (process" in outcome
     assert "Traceback" not in outcome
     assert refused.status == 4
-    assert "ERROR: FABRICHECK_WAIT_MINUTES=soon is not a whole number" in refused
+    wording(refused.lines_with("ERROR"))
     assert len(list(suite.results.glob("reports/run-*.json"))) == 1
     monkeypatch.setenv("FABRICHECK_RESULTS", str(suite.results))
     earlier, in_vain = (judging.judge(reading.read([name])) for name in ("run-0", "in-vain"))
