@@ -88,30 +88,26 @@ SHOWN = {"state": factories.state() | {"before": factories.snapshot(
 
 
 @pytest.mark.parametrize(
-    ("changes", "said"),
-    [
-        (ALLOCATED, "its allocation has 8 GPUs (SLURM_GPUS_PER_NODE)"),
-        ({"environment": {"SLURM_GPUS_ON_NODE": "1"}}, "its allocation has 1 GPU "),
-        (SHOWN, "PCI shows 1 GPU."),
-    ],
+    "changes",
+    [ALLOCATED, {"environment": {"SLURM_GPUS_ON_NODE": "1"}}, SHOWN],
+    ids=["allocated", "one allocated", "shown by PCI"],
 )
-def test_gpus_that_should_be_there_and_were_not_measured(tmp_path, changes, said):
+def test_gpus_that_should_be_there_and_were_not_measured(tmp_path, changes, wording):
     found = SessionBuilder(tmp_path).check(document=factories.document(**changes)).verdict()
     assert (found.status, rules(found)) == ("INCOMPLETE", {"nothing-judged"})
     assert (found.gpus, found.accepted) == ("not-measured", False)
-    sentence = found.reasons[0].sentence
-    assert sentence.startswith("No GPU of node node1 was measured, but ") and said in sentence
+    wording(found.reasons[0].sentence)
 
 
 @pytest.mark.parametrize("granted", ["0", "", "none"])
-def test_a_host_without_gpus_passes_and_is_not_accepted(tmp_path, granted):
+def test_a_host_without_gpus_passes_and_is_not_accepted(tmp_path, granted, wording):
     document = factories.document(environment={"SLURM_GPUS_ON_NODE": granted})
     found = SessionBuilder(tmp_path).passed(document=document).verdict()
     assert (found.status, found.gpus, found.accepted) == ("PASS", "none", False)
-    assert "No GPU was measured, so a PASS accepts no node." in found.caveats
+    wording(found.caveats)
 
 
-def test_a_demonstration_says_first_that_it_accepts_nothing(command, results_folder):
+def test_a_demonstration_says_first_that_it_accepts_nothing(command, results_folder, wording):
     """The memory of this machine and a simulated node, as `make run` measures without GPUs."""
     SessionBuilder(results_folder).passed(
         node=None, document=factories.simulated_document(), system="local", partition="sim-mi250x"
@@ -119,10 +115,7 @@ def test_a_demonstration_says_first_that_it_accepts_nothing(command, results_fol
     for line in ("summary", "verdict"):
         done = command(line)
         lines = done.output.splitlines()
-        assert (done.exit_code, lines[0]) == (
-            0,
-            "No GPU was measured: this is a demonstration and accepts no node.",
-        )
+        wording(lines[0])
         assert "Accept" not in done.output
         assert done.output.index("measured") < done.output.index("simulated")
 

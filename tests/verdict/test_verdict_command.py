@@ -19,7 +19,7 @@ def results(tmp_path, monkeypatch):
     return folder
 
 
-def test_nodes_that_passed_are_one_line_and_the_others_are_told(command, results):
+def test_nodes_that_passed_are_one_line_and_the_others_are_told(command, results, wording):
     session = SessionBuilder(results).missed(node="node12")
     for number in range(1, 11):
         session.passed(node=f"node{number}")
@@ -35,8 +35,7 @@ def test_nodes_that_passed_are_one_line_and_the_others_are_told(command, results
     assert "stream_local: Metric copy_worst" in " ".join(said.split())
     assert "\nRun again: node14\n" in said
     (line,) = [line for line in said.splitlines() if "scontrol" in line]
-    assert line.startswith("# it failed this way only once, run it again: ")
-    assert " scontrol update NodeName=node12 " in line
+    wording(line)
     assert said.endswith(f"Verdict: {results}/verdicts/run-0/verdict.json\n")
     assert len(list((results / "verdicts" / "run-0").iterdir())) == 13
 
@@ -88,11 +87,10 @@ def test_a_simulated_node_says_so_and_is_not_drained(command, results):
     assert "\nscontrol" not in said
 
 
-def test_what_a_pass_does_not_rest_on_is_told_once(command, results):
+def test_what_a_pass_does_not_rest_on_is_told_once(command, results, wording):
     SessionBuilder(results).passed(perfvalues={}).passed(node="node2", perfvalues={}).write()
-    said = command("verdict").stdout
-    assert said.count("No metric was recorded, so its speed") == 1
-    assert "Caveat on node[1-2]: No metric was recorded" in said
+    lines = command("verdict").stdout.splitlines()
+    wording(line for line in lines if line.startswith("Caveat"))
 
 
 def test_text_of_others_is_shown_as_text(command, results):
@@ -102,20 +100,18 @@ def test_text_of_others_is_shown_as_text(command, results):
     assert "\\x1b[31m[red]no[/red]" in command("verdict", code=OPEN).stdout
 
 
-def test_what_is_asked_for_wrongly_is_one_sentence(command, results, tmp_path):
-    assert "no results folder" in command("verdict", code=NOTHING).stderr
+def test_what_is_asked_for_wrongly_is_one_sentence(command, results, tmp_path, wording):
+    wording(command("verdict", code=NOTHING).stderr)
     SessionBuilder(results).passed().write()
-    for arguments, code, words in (
-        (["run-7"], NOTHING, "There is no session 'run-7'"),
-        (["--nodes", "node[1-"], USAGE, "is not a list of nodes"),
-        (["--set", "larger"], USAGE, "There is no set 'larger'"),
+    for arguments, code in (
+        (["run-7"], NOTHING),
+        (["--nodes", "node[1-"], USAGE),
+        (["--set", "larger"], USAGE),
     ):
         (line,) = command("verdict", *arguments, code=code).stderr.splitlines()
-        assert line.startswith("fabricheck: ") and words in line
+        wording(line)
     (results / "reports" / "run-1.json").write_text("{")
-    assert (
-        "run-1.json: this is not a complete run report" in command("verdict", code=INVALID).stderr
-    )
+    wording(command("verdict", code=INVALID).stderr)
     assert not (results / "verdicts").exists()
 
 
@@ -126,7 +122,7 @@ def test_a_full_disk_is_one_sentence_and_leaves_nothing(command, results):
     assert "cannot be written" in said and not list((results / "verdicts" / "run-0").iterdir())
 
 
-def test_nodes_of_which_the_same_holds_are_told_once(command, results):
+def test_nodes_of_which_the_same_holds_are_told_once(command, results, wording):
     cut = {"result": "abort", "fail_phase": "run_wait"}
     cut["fail_reason"] = "aborted due to RunSessionTimeout"
     cases = [(good_case(name, node) | cut, None) for name in "ab" for node in ("node1", "node2")]
@@ -134,8 +130,7 @@ def test_nodes_of_which_the_same_holds_are_told_once(command, results):
     said = command("verdict", code=OPEN).stdout
     (told,) = [line for line in said.splitlines() if line.endswith(": INCOMPLETE")]
     assert told == "node[1-2]: INCOMPLETE"
-    sentence = "a: The session ended before the check did: its time limit (--duration) had passed."
-    assert said.count(f"  INCOMPLETE (cancelled): {sentence}\n") == 1
+    wording(line for line in said.splitlines() if "(cancelled): a: " in line)
 
 
 def test_a_long_reason_is_cut_in_the_terminal_alone(command, results):
@@ -150,7 +145,7 @@ def test_a_long_reason_is_cut_in_the_terminal_alone(command, results):
     assert len(written["reasons"][0]["sentence"]) > 1000
 
 
-def test_a_cut_report_leads_to_what_its_session_left(command, results):
+def test_a_cut_report_leads_to_what_its_session_left(command, results, wording):
     name = "20260102T030405-17"
     factories.write(results / f"stage/{name}/cluster/gpu/sim/a/result.json")
     (results / "reports").mkdir()
@@ -160,7 +155,7 @@ def test_a_cut_report_leads_to_what_its_session_left(command, results):
         command("verdict", results, code=OPEN).stdout,
     ):
         assert f"Verdict on {name}" in said
-        assert "reports/run-0.json: this is not a complete run report" in said
+        wording(line for line in said.splitlines() if line.startswith("  INCOMPLETE (report)"))
 
 
 def test_many_reasons_of_one_check_hide_no_other_one(command, results):

@@ -106,14 +106,14 @@ def test_a_retry_is_a_second_time(tmp_path):
 
 
 @pytest.mark.parametrize("end", [hung_node, crashed_node])
-def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end):
+def test_what_hangs_or_crashes_twice_on_one_node_alone_is_isolated(tmp_path, end, wording):
     once = verdicts_of_sessions(tmp_path / "once", of_many(end()))
     assert once["node1"].status == "INCOMPLETE" and not lines(once)
     twice = verdicts_of_sessions(tmp_path / "twice", of_many(end()), of_many(end()))
     assert twice["node1"].status == "HW-FAIL" and twice["node1"].drain.live
     (reason,) = {one.rule: one for one in twice["node1"].reasons}.values()
     assert reason.rule == "isolated"
-    assert "it did so 2 times, and passed on 19 other nodes" in reason.sentence
+    wording(reason.sentence)
 
 
 def test_a_refused_call_of_the_runtime_isolates_and_an_error_of_software_does_not(tmp_path):
@@ -132,7 +132,7 @@ def test_a_signal_from_outside_isolates_nothing(tmp_path):
     assert found["node1"].status == "INCOMPLETE"
 
 
-def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(command, tmp_path):
+def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(command, tmp_path, wording):
     nodes = {f"node{n}": slow_node("7.0") if n <= 20 else sound_node() for n in range(1, 41)}
     found = verdicts_of_sessions(tmp_path, nodes, nodes)
     assert not lines(found)
@@ -141,9 +141,7 @@ def test_a_rolling_update_of_a_driver_over_forty_nodes_accuses_no_node(command, 
     ).write()
     said = command("verdict", tmp_path / "all", code=12)
     assert "scontrol" not in said.stdout
-    assert said.stdout.startswith(
-        "Software and settings first: all 20 nodes that ran stream_local with driver 7.0 failed"
-    )
+    wording(said.stdout.splitlines()[0])
 
 
 def test_a_new_system_on_which_nothing_ever_passed_has_no_line(tmp_path):

@@ -135,7 +135,7 @@ def test_one_node_of_a_job_alone_is_not_told_of_the_others(tmp_path, monkeypatch
     assert (found.node, found.status) == ("node2", "PASS")
 
 
-def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
+def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path, wording):
     first = write_job(tmp_path / "a", {"node1": 10.0, "node2": 10.0})
     second = write_job(tmp_path / "b", {"node1": 10.0, "node2": None})
     found = judge(first, second)
@@ -144,7 +144,8 @@ def test_a_node_that_one_of_several_jobs_has_nothing_of_is_incomplete(tmp_path):
         "node2": "INCOMPLETE",
     }
     (reason,) = found["node2"].reasons
-    assert reason.sentence == f"There is no result of node node2 in {second}."
+    assert reason.rule == "silent" and str(second) in reason.sentence
+    wording(reason.sentence)
 
 
 def test_of_several_choices_no_set_is_the_whole():
@@ -161,11 +162,12 @@ def test_a_folder_that_is_named_twice_counts_once(tmp_path):
     assert (found.status, found.checks.passed, len(found.sessions)) == ("PASS", 1, 1)
 
 
-def test_the_last_by_its_start_counts(tmp_path):
+def test_the_last_by_its_start_counts(tmp_path, wording):
     first = SessionBuilder(tmp_path / "a").missed().write()
     later = SessionBuilder(tmp_path / "b", start=factories.SESSION_START + 3).passed().write()
     (reason,) = judge(later, first)["node1"].reasons
-    assert "passed 1 of 2 times; at time 1: " in reason.sentence
+    assert reason.rule == "varies"
+    wording(reason.sentence)
 
 
 def test_nodes_that_must_be_there(tmp_path):
@@ -175,7 +177,7 @@ def test_nodes_that_must_be_there(tmp_path):
     assert found["node2"].clock is None and rules(found["node2"]) == {"silent"}
 
 
-def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
+def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path, wording):
     results = SessionBuilder(tmp_path).passed().write()
     requested = {"node1": RequestedNode(), "node2": RequestedNode(state="IDLE")}
     (results / "output").mkdir(exist_ok=True)
@@ -184,10 +186,8 @@ def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path):
         RequestedNodes(partition=PARTITION, started=now(), nodes=requested),
     )
     found = judge(results)
-    assert (
-        found["node2"].status == "INCOMPLETE"
-        and "called IDLE" in found["node2"].reasons[0].sentence
-    )
+    assert found["node2"].status == "INCOMPLETE"
+    wording(found["node2"].reasons[0].sentence)
 
 
 def asked_of(results, **node1):
@@ -235,13 +235,14 @@ def test_a_killed_session_is_of_the_set_that_its_nodes_were_asked_for(tmp_path):
     assert (found.set, found.checks.missing) == ("smoke", ["p2p_engine"])
 
 
-def test_a_node_that_one_of_several_has_no_result_of_did_not_pass(tmp_path):
+def test_a_node_that_one_of_several_has_no_result_of_did_not_pass(tmp_path, wording):
     before = SessionBuilder(tmp_path / "before").passed().passed(node="node2").write()
     later = asked_of(SessionBuilder(tmp_path / "later").passed(node="node2").write())
     found = judge(before, later)
     assert (found["node1"].status, found["node2"].status) == ("INCOMPLETE", "PASS")
     (reason,) = found["node1"].reasons
-    assert reason.rule == "silent" and f"no result of node node1 in {later}." in reason.sentence
+    assert reason.rule == "silent" and str(later) in reason.sentence
+    wording(reason.sentence)
     assert judge(before)["node1"].status == "PASS"
 
 

@@ -97,7 +97,7 @@ def test_one_missed_limit_of_a_calibrated_partition_is_enough(references, tmp_pa
     assert verdict.drain.doubts[0] == "provisional"
 
 
-def test_the_sentence_stands_once_and_exit_codes_stay(command, uncalibrated, tmp_path):
+def test_the_sentence_stands_once_and_exit_codes_stay(command, uncalibrated, tmp_path, wording):
     nodes = [good_case(node=f"node{number}") for number in (1, 2)] + [
         good_case(node="node3") | missed()
     ]
@@ -110,8 +110,7 @@ def test_the_sentence_stands_once_and_exit_codes_stay(command, uncalibrated, tmp
     assert said.startswith("Verdict on run-0: 1 provisional PERF-FAIL, 2 provisional PASS\n")
     assert "\nprovisional PASS (2): node[1-2]\n" in said
     assert "\n# its limits have no calibration; " in said and "\nscontrol" not in said
-    assert said.count("has no calibration of its own") == 1
-    assert "fabricheck limits calibrate" in said
+    wording(line for line in said.splitlines() if "calibrat" in line)
     whole = json.loads((tmp_path / "results" / "verdicts" / "run-0" / "verdict.json").read_text())
     assert [one["provisional"] for one in whole["nodes"]] == 3 * [[PARTITION]]
     assert whole["counts"]["PASS"] == 2

@@ -170,7 +170,7 @@ def test_pass_beside_others_is_a_pass_with_a_caveat(tmp_path):
     assert f"In stream_local, p{USED.format(0, 1)[1:]}" in found.caveats
 
 
-def test_pass_after_it_leaves_a_caveat(tmp_path):
+def test_pass_after_it_leaves_a_caveat(tmp_path, wording):
     first = (
         SessionBuilder(tmp_path / "a").check(document=document(BUSY_HOST), **slow_device()).write()
     )
@@ -181,10 +181,10 @@ def test_pass_after_it_leaves_a_caveat(tmp_path):
     )
     found = judge(first, again)["node1"]
     assert found.status == "PASS"
-    assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
+    wording(one for one in found.caveats if SENTENCE in one)
 
 
-def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document(tmp_path):
+def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document(tmp_path, wording):
     """ReFrame gives a retry a folder of its own; the document of the failed attempt stays."""
     first = good_case() | slow_device()
     again = good_case(
@@ -195,7 +195,7 @@ def test_what_disturbed_the_first_attempt_of_a_retry_is_read_of_its_own_document
     session = SessionBuilder(tmp_path).add(first, document(BUSY_HOST))
     found = session.rerun().add(again, document(state())).verdict()
     assert found.status == "PASS"
-    assert f"An earlier attempt did not count: stream_local: {BUSY} {SENTENCE}" in found.caveats
+    wording(one for one in found.caveats if SENTENCE in one)
 
 
 def test_a_limit_that_both_attempts_missed_has_one_reason(tmp_path):
@@ -345,15 +345,17 @@ def test_errors_between_two_sessions_are_of_neither(tmp_path):
     assert judge(first, later)["node1"].status == "PASS"
 
 
-def test_counters_that_went_back_are_a_caveat(tmp_path):
+def test_counters_that_went_back_are_a_caveat(tmp_path, wording):
     found = programs(tmp_path, linked(xgmi(3, 2), xgmi(0, 0)))
     assert found.status == "PASS"
     (said,) = [each for each in found.caveats if "42:00.0" in each]
-    assert said.startswith("In check_0, counters of device 1 (0000:42:00.0) went back meanwhile")
+    wording(said)
 
 
 @pytest.mark.parametrize(("kind", "first"), [("link", "replay"), ("hbm", "throttled")])
-def test_a_component_cites_the_link_errors_of_its_devices_and_a_link_cites_them_first(kind, first):
+def test_a_component_cites_the_link_errors_of_its_devices_and_a_link_cites_them_first(
+    kind, first, wording
+):
     slow = document(HOT)
     passed = linked(replays(12), replays(15))
     elsewhere = document(state([{}, {}], [{"link_errors": replays(9)}, {}]))
@@ -366,6 +368,4 @@ def test_a_component_cites_the_link_errors_of_its_devices_and_a_link_cites_them_
     )
     causes = diagnosing._causes(degraded, [slow], [passed, elsewhere])
     assert first in causes[0]
-    replayed = [each for each in causes if "replay" in each]
-    assert "device 0 had 9 new NVLink replays on link 4 meanwhile" in replayed
-    assert ("device 1 had 3 new NVLink replays on link 4 meanwhile" in replayed) == (kind == "link")
+    wording(each for each in causes if "replay" in each)
