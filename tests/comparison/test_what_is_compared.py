@@ -113,33 +113,27 @@ def test_one_partition_of_each_side(command, two_partitions, other):
     assert pairs(command, host, sim) == [("local:host", "local:sim")]
 
 
-def test_it_is_a_sentence_which_one_is_meant(command, two_partitions, other):
-    assert f"name one of each to compare, as {two_partitions}@local:host." in said(
-        command, two_partitions, other, 2
-    )
-    assert "has no partition lumi:gpu but local:host, local:sim: name the one" in said(
-        command, two_partitions, f"{other}@lumi:gpu", 2
-    )
+def test_it_is_a_sentence_which_one_is_meant(command, two_partitions, other, wording):
+    wording(said(command, two_partitions, other, 2))
+    wording(said(command, two_partitions, f"{other}@lumi:gpu", 2))
 
 
-def test_what_is_not_there(command, two_partitions, tmp_path, results_folder):
+def test_what_is_not_there(command, two_partitions, tmp_path, results_folder, wording):
     def of_a(name, code=3):
         return said(command, name, two_partitions, code)
 
-    assert "no partition 'local:gpu'; it has local:host, local" in of_a(
-        f"{two_partitions}@local:gpu"
-    )
+    wording(of_a(f"{two_partitions}@local:gpu"))
     assert "no session 'run-7'" in of_a("run-7")
     missing = two_partitions / "reports" / "run-9.json"
-    assert f"There is no report {missing}" in of_a(missing)
+    wording(of_a(missing))
     (tmp_path / "empty").mkdir()
-    assert "There is no result document under" in of_a(tmp_path / "empty")
+    wording(of_a(tmp_path / "empty"))
     SessionBuilder(tmp_path / "nothing").write()
-    assert f"run-0 of {tmp_path / 'nothing'} ran no check" in of_a(tmp_path / "nothing")
+    wording(of_a(tmp_path / "nothing"))
     path = factories.write(tmp_path / "d" / "result.json")
     for name in ("", "@local:host"):
-        assert "is not a session" in of_a(name, 2)
-    assert "has no partitions, so 'local:host'" in of_a(f"{path}@local:host", 2)
+        wording(of_a(name, 2))
+    wording(of_a(f"{path}@local:host", 2))
     path.write_text("{")
     assert f"{path}: is not JSON" in of_a(path, 4)
 

@@ -74,7 +74,9 @@ def test_a_clock_set_back_between_rounds_changes_neither_their_order_nor_hours(r
     assert again.rounds[-1].number == 4
 
 
-def test_another_session_on_the_node_ends_it_with_that_sentence(results_folder, tmp_path, command):
+def test_another_session_on_the_node_ends_it_with_that_sentence(
+    results_folder, tmp_path, command, wording
+):
     leave(results_folder, [round_of(1)])
     reframe = tmp_path / "reframe"
     reframe.write_text(f"#!/bin/sh\necho 'user2 measures the node.'\nexit {EXIT_NODE_OPEN}\n")
@@ -84,7 +86,7 @@ def test_another_session_on_the_node_ends_it_with_that_sentence(results_folder, 
         goes_on=False,
     )  # fmt: skip
     loop.run()
-    assert loop.soak.ended == "another session measures the node"
+    wording(loop.soak.ended)
     judged = judging.judge(loop.soak)
     assert judged.status == "INCOMPLETE"
     assert "user2 measures the node" in judged.findings[0].note

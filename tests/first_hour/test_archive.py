@@ -190,10 +190,10 @@ def test_an_archive_beyond_a_limit_is_refused_before_anything_is_written(
     assert not written
 
 
-def test_a_member_larger_than_the_limit_is_not_unpacked(command, tmp_path, monkeypatch):
+def test_a_member_larger_than_the_limit_is_not_unpacked(command, tmp_path, monkeypatch, wording):
     monkeypatch.setattr(archive, "MOST_BYTES", 1 << 20)
     path = made(tmp_path / "large.tar.gz", *(("a/zeros", "0" * 600_000) for _ in range(2)))
-    assert "it exceeds 1 MiB unpacked" in command("results", "show", path, code=INVALID).words
+    wording(command("results", "show", path, code=INVALID).stderr)
 
 
 def test_a_path_of_many_folders_and_a_name_with_a_line_feed_are_refused(command, tmp_path, wording):
@@ -211,33 +211,28 @@ def test_what_pack_writes_is_read(tmp_path):
     assert archive.unpacked(path).name == inside
 
 
-def test_an_archive_without_results(command, tmp_path):
+def test_an_archive_without_results(command, tmp_path, wording):
     path = made(tmp_path / "other.tar.gz", ("a/about.json", "{}"))
     for line in (
         ["results", "show"],
         ["verdict"],
         ["limits", "calibrate", "--system", HOST],
     ):
-        assert (
-            f"{path} contains no results of fabricheck." in command(*line, path, code=NOTHING).words
-        )
+        wording(command(*line, path, code=NOTHING).stderr)
 
 
-def test_an_archive_without_a_session_shows_its_documents(command, tmp_path):
+def test_an_archive_without_a_session_shows_its_documents(command, tmp_path, wording):
     document = json.dumps(factories.document())
     alone = ("a/steps/03-host-memory/1/result.json", document)
     path = made(tmp_path / "alone.tar.gz", ("a/results/logs/reframe.log", "none"), alone)
     said = command("results", "show", path).words
     assert "no session, 1 document outside any session" in said and " 10.1 " in said
-    assert f"{path} contains no session" in command("verdict", path, code=NOTHING).words
+    wording(command("verdict", path, code=NOTHING).stderr)
 
 
-def test_a_session_that_left_nothing_is_no_session_of_an_archive(command, tmp_path):
+def test_a_session_that_left_nothing_is_no_session_of_an_archive(command, tmp_path, wording):
     path = made(tmp_path / "cut.tar.gz", ("a/results/output/20261122T1/software.json", "{}"))
-    assert (
-        f"{path} contains no session, so there is nothing"
-        in command("verdict", path, code=NOTHING).words
-    )
+    wording(command("verdict", path, code=NOTHING).stderr)
 
 
 def test_a_sentence_about_a_file_in_an_archive_names_the_archive(command, tmp_path):

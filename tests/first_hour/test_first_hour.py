@@ -221,13 +221,13 @@ def test_a_command_whose_output_cannot_be_written_does_not_end_the_hour(machine,
     assert "No space left on device" in {one.step: one.says for one in hour.ran}["gang"]
 
 
-def test_one_that_hangs_is_ended(machine, monkeypatch):
+def test_one_that_hangs_is_ended(machine, monkeypatch, wording):
     monkeypatch.setattr(first_hour, "_LIMIT_S", 0.3)
     machine.tool("managed", "sleep 60")
     hour = machine.collect(limit_s=0.3)
     ran = {one.step: one for one in hour.ran}
     assert ran["managed"].ending == "time limit" and ran["managed"].seconds < 10
-    assert ran["managed"].says == "it did not end within 0.3 s"
+    wording(ran["managed"].says)
     assert ran["large-copy"].ending == "good"
 
 
@@ -245,16 +245,13 @@ def test_without_a_program_its_steps_are_not_possible(machine, monkeypatch):
     assert found["smoke"] == ["good"]
 
 
-@pytest.mark.parametrize(("size", "what"), [(1000, "hour"), (20_000, "hour.tar.gz")])
-def test_a_full_disk_keeps_the_folder(machine, size, what):
+@pytest.mark.parametrize("size", [1000, 20_000])
+def test_a_full_disk_keeps_the_folder(machine, size, wording):
     hour = machine.hour()
     (machine.folder / "hour" / "long.json").write_text(os.urandom(50_000).hex())
     with files_of_at_most(size), pytest.raises(NotFoundError) as error:
         hour.collect(machine.archive)
-    assert str(error.value) == (
-        f"{machine.folder / what} cannot be written (File too large). The collected files stay "
-        f"in {machine.folder / 'hour'}."
-    )
+    wording(str(error.value))
     assert (machine.folder / "hour" / "steps" / "10-verdict" / "1" / "output.txt").exists()
     assert not machine.archive.exists() and not list(machine.folder.glob("*.partial"))
 
@@ -314,12 +311,14 @@ def test_bad_usage(command, tmp_path, arguments, code, said):
     assert len(result.stderr.splitlines()) == 1
 
 
-def test_without_devices_and_allocation_nothing_is_submitted(command, monkeypatch, tmp_path):
+def test_without_devices_and_allocation_nothing_is_submitted(
+    command, monkeypatch, tmp_path, wording
+):
     monkeypatch.delenv("SLURM_JOB_ID", raising=False)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(NodeSeen, "_judged", (False, "no driver has devices"))
     result = command("site", "first-hour", "lumi:gpu", code=3)
-    assert "No driver has devices here" in result.stderr
+    wording(result.stderr)
     assert list(tmp_path.iterdir()) == []
 
 

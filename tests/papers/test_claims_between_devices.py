@@ -215,18 +215,18 @@ def faster_but_in_broadcast(devices, **changes):
     return by("rccl-tests", *series, **changes)
 
 
-def test_messages_within_a_device_are_osu_s_and_none_of_a_pair():
+def test_messages_within_a_device_are_osu_s_and_none_of_a_pair(wording):
     own = sent.within(655.5, program="mpi").documents
     osu = sent.within(496.0).documents
     for order in ((*own, *osu), (*osu, *own)):
         assert outcome("own-device-below-a100", partition(*order)) == REPRODUCED
     assert outcome("own-device-below-a100", partition(*own)) == REFUTED
-    assert "messages of MPI between devices" in because("mpi-engine-below-50", partition(*osu))
+    wording(because("mpi-engine-below-50", partition(*osu)))
 
 
-def test_the_switch_of_peers_is_of_the_versions_that_ask_for_it():
+def test_the_switch_of_peers_is_of_the_versions_that_ask_for_it(wording):
     said = because("peer-switch-alone", peers.peer_switch(peak(0.75), engine="copy-engine"))
-    assert "copies between devices 0 and 1 by engines in spite of HSA_ENABLE_PEER_SDMA=0" in said
+    wording(said)
     # Where a session has copies with all engines off, these are what is faster or not.
     alone, slow = peers.peer_switch(peak(0.75)), peers.switched(peers.BW, lambda a, b: 40.0)
     both = partition(*alone.documents, *slow.documents)
@@ -280,10 +280,10 @@ def test_messages_to_others_than_neighbours_are_those_from_device_0_as_in_the_fi
     assert outcome("mpi-non-neighbours", observed) == REPRODUCED
 
 
-def test_slower_messages_of_less_than_1_gib_do_not_refute_what_is_of_1_gib():
+def test_slower_messages_of_less_than_1_gib_do_not_refute_what_is_of_1_gib(wording):
     verdict = judged("mpi-non-neighbours", partition(sent.off(*sent.lab(0))))
     assert verdict.outcome == NOT_TESTABLE
-    assert "those of 64 MiB can be slower" in verdict.because
+    wording(verdict.because)
 
 
 @pytest.mark.parametrize(
@@ -303,12 +303,12 @@ def test_outliers_follow_the_links_of_the_node():
     assert outcome("latency-outliers", replace(other, node=MI250X)) == REFUTED
 
 
-def test_a_node_without_detours_tells_so():
+def test_a_node_without_detours_tells_so(wording):
     links_ = {**MI250X.links, (1, 7): MI250X.links[0, 6], (3, 5): MI250X.links[0, 6]}
     wide = replace(MI250X, links=links_)
     copies, latencies = (replace(build(), node=wide) for build in (peers.copies, peers.latencies))
-    assert "has no pair whose widest path is longer" in because("engine-widest-path", copies)
-    assert "has no pair whose widest path is longer" in because("latency-outliers", latencies)
+    wording(because("engine-widest-path", copies))
+    wording(because("latency-outliers", latencies))
 
 
 def test_an_interval_that_touches_the_bound_does_not_refute():
@@ -351,14 +351,14 @@ def test_the_kind_of_pair_that_is_missing_beside_bridges_is_told(devices, words)
     )
 
 
-def test_messages_are_those_of_mpi_else_of_osu():
+def test_messages_are_those_of_mpi_else_of_osu(wording):
     osu = by("osu", *every(lambda a, b: 93.4, message, n=4), runtime="cuda")
     own = by("mpi", *every(lambda a, b: 80.0, message, n=4), runtime="cuda")
     both = partition(osu, own, node="a100-jureca")
     assert outcome("uniform-links-93-percent", both) == REFUTED
-    assert "ordered pairs, mpi, 64 MiB)" in because("uniform-links-93-percent", both)
+    wording(because("uniform-links-93-percent", both))
     alone = partition(osu, node="a100-jureca")
-    assert "ordered pairs, osu, 64 MiB)" in because("uniform-links-93-percent", alone)
+    wording(because("uniform-links-93-percent", alone))
 
 
 def test_a_program_with_messages_as_large_as_the_documents_goes_first():
@@ -380,11 +380,11 @@ def test_smaller_messages_are_compared_by_the_program_that_has_both_sizes():
     assert "(osu, 4 MiB to 64 MiB)" in because("jsc-smaller-messages", partition(mpi, osu))
 
 
-def test_messages_of_host_memory_are_none_of_devices():
+def test_messages_of_host_memory_are_none_of_devices(wording):
     on_host = {"memory": "host-pageable", "device": None, "numa_domain": 0}
     ends = {"source": on_host, "destination": on_host}
     found = partition(sent.on(*(one | ends for one in sent.lab(1))))
-    assert "messages of MPI between devices" in because("mpi-engine-below-50", found)
+    wording(because("mpi-engine-below-50", found))
 
 
 def test_collectives_of_mpi_fill_what_osu_lacks_and_are_named():
@@ -414,12 +414,12 @@ def test_rccl_counts_out_of_place_and_with_sizes_rounded_down():
     assert outcome("rccl-falls-at-eight", partition(by("rccl-tests", *small))) == NOT_TESTABLE
 
 
-def test_links_that_differ_or_are_not_told_are_no_ground():
+def test_links_that_differ_or_are_not_told_are_no_ground(wording):
     gone = cases_links.told(differences=["0-6 has 2 links in mi250x, and none was told."])
     untold = cases_links.told(compared=False)
     for name in ("shortest-path-two-hops", "rocm-smi-link-table", "best-sets-predicted"):
         assert "0-6 has 2 links" in because(name, gone)
-        assert "no comparison of the node with its model" in because(name, untold)
+        wording(because(name, untold))
         assert outcome(name, gone) == outcome(name, untold) == NOT_TESTABLE
 
 
@@ -429,9 +429,9 @@ def test_differences_of_nics_tell_nothing_of_links():
     assert outcome("shortest-path-two-hops", both) == REPRODUCED
 
 
-def test_pairs_that_differ_from_the_table_are_told_by_peak():
+def test_pairs_that_differ_from_the_table_are_told_by_peak(wording):
     said = because("rocm-smi-link-table", cases_links.told("mi250"))
-    assert "in GB/s: 0-2 0 (page: 50), 0-4 100 (page: 0), 0-6 50 (page: 100) and 7 more" in said
+    wording(said)
 
 
 def test_the_table_of_links_is_the_whole_one_of_the_data_set():
@@ -442,10 +442,10 @@ def test_the_table_of_links_is_the_whole_one_of_the_data_set():
         assert (conditions["src"], conditions["dst"]) == (f"GPU{a}", f"GPU{b}")
 
 
-def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count():
+def test_wrong_data_are_named_and_faults_made_on_purpose_do_not_count(wording):
     wrong = groups.compared(2, operation="bcast")
     verdict = judged("mpi-right-data", partition(by("mpi", groups.compared(), wrong)))
-    assert "on 8 devices 1 had wrong data: bcast of 1 MiB" in verdict.because
+    wording(verdict.because)
     made = by("mpi", groups.compared(), wrong, faults_injected=["bcast"])
     assert outcome("mpi-right-data", partition(made)) == NOT_TESTABLE
 
@@ -561,8 +561,6 @@ def test_variants_of_kernels_are_no_values_of_other_claims():
     )
 
 
-def test_sweeps_of_a_simulated_node_say_nothing():
+def test_sweeps_of_a_simulated_node_say_nothing(wording):
     found = partition(simulated(*peers.sweep(0, 1, 10.0, 150.0)))
-    assert because("kernels-need-compute-units", found) == (
-        "compute units of devices are not simulated"
-    )
+    wording(because("kernels-need-compute-units", found))

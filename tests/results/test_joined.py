@@ -77,7 +77,7 @@ def test_attempts_stay_attempts(tmp_path):
     }
 
 
-def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
+def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path, wording):
     joined.join(parts, tmp_path / "unknown")
     joined.join([*parts, tmp_path / "lost"], tmp_path / "known", "smoke")
     # Its parts each chose one check: of which set, they do not know.
@@ -85,7 +85,7 @@ def test_it_is_the_whole_of_the_set_that_was_meant(parts, tmp_path):
     session = ResultsFolder(tmp_path / "known").latest()
     assert session.choice.set == "smoke"
     (sentence,) = session.lacking
-    assert f"{tmp_path / 'lost'} has no usable session" in sentence
+    wording(sentence)
     # The page and the verdict of it say so, too.
     assert sentence in contents.page_contents(reading.read([str(tmp_path / "known")])).problems
     words = {one.node: one for one in judging.judge(reading.read([str(tmp_path / "known")]))}
@@ -143,13 +143,13 @@ def test_what_else_lies_in_a_folder_is_not_taken(tmp_path):
     assert [path.name for path in (tmp_path / "all" / "output").iterdir()] == [stamp]
 
 
-def test_what_is_not_there_is_told_and_ends_with_4(command, parts, tmp_path):
+def test_what_is_not_there_is_told_and_ends_with_4(command, parts, tmp_path, wording):
     lost = tmp_path / "jobs" / "p2p_engine"
     target = tmp_path / "all"
     ended = command(
         "results", "join", *parts, lost, "--output", target, code=InvalidInputError.exit_code
     )
-    assert f"{lost} has no usable session: There is no results folder {lost}" in ended.stderr
+    wording(ended.stderr)
     assert len(ResultsFolder(target).latest().cases) == 2
 
 

@@ -75,12 +75,12 @@ def test_a_lock_that_can_not_be_read_is_a_sentence_and_kept(view, wording):
     assert locked is None
 
 
-def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view):
+def test_a_lock_without_our_package_does_not_tell_what_the_programs_are_of(view, wording):
     other = locks.composed()
     del other["concrete_specs"][locks.OURS]
     other["roots"] = other["roots"][1:]
     (view.parent / "spack.lock").write_text(json.dumps(other))
-    assert "the lock has no fabricheck, so it does not state" in software.describe(used(view))[0][0]
+    wording(software.describe(used(view))[0][0])
 
 
 def test_the_programs_have_their_digests_and_the_checkout_its_commit(view, tmp_path):

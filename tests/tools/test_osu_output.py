@@ -191,16 +191,16 @@ def test_one_rank_prints_nothing(wording):
     wording(str(refusal(text, "osu_bw", (1,))))
 
 
-def test_help_instead_of_a_run():
+def test_help_instead_of_a_run(wording):
     error = refusal(recorded("osu_bw_rocm_not_built"), "osu_bw", (1,))
-    assert "'Usage: osu_bw [options]' is in the place of the banner" in str(error)
+    wording(str(error))
 
 
-def test_wrong_data_outweigh_what_is_missing():
+def test_wrong_data_outweigh_what_is_missing(wording):
     error = refusal(FAILED, "osu_bw", (1, 2, 4))
     assert isinstance(error, WrongDataError)
     assert error.exit_code == 5
-    assert "on message size 2" in str(error)
+    wording(str(error))
     without_last = "".join(FAILED.splitlines(keepends=True)[:-1])
     assert isinstance(refusal(without_last, "osu_bw", (1, 2, 4)), WrongDataError)
 
@@ -417,12 +417,12 @@ def test_a_launchers_labels_are_passed_over(label):
     assert osu.parse("".join(label + one for one in lines), "bw", program, sizes) == read("bw")
 
 
-def test_an_unknown_label_is_named():
+def test_an_unknown_label_is_named(wording):
     text, program, sizes = GOOD["bw"]
     labelled = "".join(f"rank-0 | {one}" for one in text.splitlines(keepends=True))
     with pytest.raises(GarbledOutput) as raised:
         osu.parse(labelled, "bw", program, sizes)
-    assert "the label 'rank-0 |' is in front of '# OSU '" in str(raised.value)
+    wording(str(raised.value))
     assert "SLURM_LABELIO" in str(raised.value)
 
 

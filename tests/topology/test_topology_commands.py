@@ -112,7 +112,7 @@ def test_best_gpus_of_this_machine(command, drivers):
     assert (result.stdout, result.stderr) == ("0,1,4\n", "")
 
 
-def test_best_gpus_failures(command, tmp_path):
+def test_best_gpus_failures(command, tmp_path, wording):
     assert "8 devices; 9 cannot" in failed(
         command("node", "best-gpus", "-k", "9", "mi250x", code=2)
     )
@@ -121,7 +121,7 @@ def test_best_gpus_failures(command, tmp_path):
     path = tmp_path / "topo"
     path.write_text(texts.showtopo(load("mi250x")))
     told = command("node", "best-gpus", "-k", "2", "--from", path, code=2)
-    assert "The number of links is not reported" in failed(told)
+    wording(failed(told))
 
 
 def test_compare_and_parse_of_this_machine(command, tmp_path, drivers, monkeypatch, wording):
@@ -142,10 +142,8 @@ def test_compare_and_parse_of_this_machine(command, tmp_path, drivers, monkeypat
     said = command("node", "show", "--from", file).stdout
     assert "2 nvidia devices" in said and "26.562 GB/s each" in said
     monkeypatch.chdir(tmp_path)
-    assert "no program inventory in build/rocm/bin or build/cuda/bin" in failed(
-        command("node", "compare", "mi250x", code=3)
-    )
-    assert "name a node model" in failed(command("node", "show", code=3))
+    wording(failed(command("node", "compare", "mi250x", code=3)))
+    wording(failed(command("node", "show", code=3)))
     # A bundle's programs, or Spack's, are elsewhere.
     monkeypatch.setenv("FABRICHECK_CUDA_PROGRAMS", drivers(inventories.kept("h100-x2"))[-1])
     assert "model: NVIDIA H100 80GB HBM3" in command("node", "draft", "x").stdout
@@ -225,9 +223,9 @@ def test_write_a_draft(command, tmp_path):
     assert "cannot be written" in failed(nowhere)
 
 
-def test_texts_of_tools_do_not_tell_enough_for_a_draft(command):
+def test_texts_of_tools_do_not_tell_enough_for_a_draft(command, wording):
     said = failed(command("node", "draft", "mine", "--from", BANDWIDTH, code=4))
-    assert "does not tell enough of a node: run this suite's program inventory there" in said
+    wording(said)
 
 
 @pytest.mark.parametrize(
@@ -283,10 +281,10 @@ def test_the_peak_of_a_link_is_a_document_s_before_a_constant_of_the_driver(
     assert (peak["kind"], peak["value"]) == drafted
 
 
-def test_a_node_in_parts_is_not_drafted(command, tmp_path):
+def test_a_node_in_parts_is_not_drafted(command, tmp_path, wording):
     told = described(tmp_path, inventories.kept("mi300x-cpx"))
     said = failed(command("node", "draft", "mine", "--from", told, code=4))
-    assert "has its GPUs in mode CPX, as 16 devices: set SPX" in said
+    wording(said)
 
 
 def test_failures_are_one_sentence(command, tmp_path, wording):
@@ -297,10 +295,10 @@ def test_failures_are_one_sentence(command, tmp_path, wording):
     wording(failed(command("node", "compare", "mi250x", "--from", cut, code=4)))
 
 
-def test_no_draft_has_devices_of_two_kinds(command, drivers):
+def test_no_draft_has_devices_of_two_kinds(command, drivers, wording):
     """A model has one, and would judge the other by it."""
     told = inventories.kept("h100-x2")
     first, second = told["devices"]
     told = told | {"devices": [first, second | {"name": "NVIDIA L40S"}]}
     said = failed(command("node", "draft", "x", *drivers(told), code=4))
-    assert "devices of 2 kinds (NVIDIA H100 80GB HBM3, NVIDIA L40S), and a node model" in said
+    wording(said)
