@@ -27,7 +27,7 @@ def recorded(command):
     return found, said
 
 
-def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
+def test_a_row_stands_for_each_check_metric_series_and_sample(recorded, wording):
     found, said = recorded
     folder = ResultsFolder(RECORDED)
     session = folder.latest()
@@ -38,8 +38,9 @@ def test_a_row_stands_for_each_check_metric_series_and_sample(recorded):
     assert len(of("series", found)) == len(series) > 1000
     assert len(of("sample", found)) == sum(len(one["samples"]) for one in series)
     assert {row["session"] for row in found} == {session.uuid}
-    assert "27 checks: 125 metrics, 1355 series, 9260 samples" in said
-    assert "Without a value: 6 checks (6 skip)." in said
+    counted = {kind: len(of(kind, found)) for kind in ("check", "metric", "series", "sample")}
+    assert counted == {"check": 27, "metric": 125, "series": 1355, "sample": 9260}
+    wording(said)
 
 
 def test_a_metric_stands_beside_what_it_is_of(recorded):
@@ -90,7 +91,7 @@ def test_a_series_has_its_ends_its_class_and_its_spread(recorded):
     assert concurrent and not any("link_class" in row for row in concurrent)
 
 
-def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, results_folder):
+def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, results_folder, wording):
     slow = {"local:host:copy_worst": judged(1.5, 2.0, result="fail")}
     missed = failed("performance", "too\nslow", perfvalues=slow)
     session = SessionBuilder(results_folder)
@@ -116,8 +117,9 @@ def test_failed_skipped_and_lost_checks_have_a_row_that_says_why(command, result
     [metric] = of("metric", found)
     limits = [metric.get(name) for name in ("value", "reference", "least", "most", "judged")]
     assert limits == ["1.5", "2.0", "1.8", None, "fail"]
-    assert "Without a value: 3 checks (1 fail, 1 pass, 1 skip)." in said
-    assert f"{damaged}: is not JSON, or cut off" in said
+    cut, *others = said.splitlines()
+    assert f"{damaged}: is not JSON, or cut off" in cut
+    wording(others)
 
 
 def test_a_metric_that_is_not_finite_has_no_value(command, results_folder):
@@ -144,25 +146,31 @@ def test_all_sessions_of_a_folder_are_there_once_first_one_first(command, result
     assert [row["session_id"] for row in of("check", twice)] == ["run-1", "run-2"]
 
 
-def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(command, results_folder):
+def test_a_report_that_can_not_be_read_is_told_and_the_others_are_written(
+    command, results_folder, wording
+):
     SessionBuilder(results_folder).add(factories.case(), factories.document()).write()
     (results_folder / "reports" / "run-9.json").write_text('{"session_info": ')
     found, said = rows(command, "--all", code=4)
     assert len(of("check", found)) == 1
-    assert "run-9.json: this is not a complete run report of ReFrame." in said
+    wording(said)
 
 
-def test_a_folder_without_a_session_costs_the_others_no_row(command, results_folder, tmp_path):
+def test_a_folder_without_a_session_costs_the_others_no_row(
+    command, results_folder, tmp_path, wording
+):
     SessionBuilder(results_folder).add(factories.case()).write()
     early = tmp_path / "early"
     early.mkdir()
     found, said = rows(command, early, results_folder, code=4)
     assert [row["check"] for row in of("check", found)] == ["stream_local"]
-    assert f"under {early}" in said
+    wording(said)
     command("results", "export", early, early, code=3)
 
 
-def test_what_a_killed_session_left_is_there_with_an_unknown_result(command, results_folder):
+def test_what_a_killed_session_left_is_there_with_an_unknown_result(
+    command, results_folder, wording
+):
     SessionBuilder(results_folder).add(factories.case(), factories.document()).write()
     folder = results_folder / "stage" / "20260102T030400-7" / "local" / "host" / "host" / "killed"
     factories.write(folder / "result.json.partial", factories.killed_document())
@@ -172,7 +180,8 @@ def test_what_a_killed_session_left_is_there_with_an_unknown_result(command, res
         ("check", "unknown", "false"),
         ("series", "unknown", "false"),
     ]
-    assert "These documents have no run report" in said and "session" not in killed[0]
+    assert "session" not in killed[0]
+    wording(said)
 
 
 def test_documents_outside_of_a_session_have_their_folder_as_check(command, tmp_path):

@@ -83,9 +83,8 @@ def test_the_name_of_a_set_leaves_the_others_out(command, monkeypatch, tmp_path)
     assert [one["check"] for one in found["checks"]] == ["a", "b"]
 
 
-def test_a_name_that_is_no_set_is_refused_with_the_one_that_is_meant(command):
-    said = command("site", "sets", "smoek", code=3).stderr
-    assert "did you mean smoke or soak?" in said
+def test_a_name_that_is_no_set_is_refused_with_the_one_that_is_meant(command, wording):
+    wording(command("site", "sets", "smoek", code=3).stderr)
 
 
 def test_a_set_that_is_also_a_check_is_told(command, monkeypatch, tmp_path):
