@@ -305,7 +305,7 @@ def test_devices_that_a_variable_hides(command, tmp_path, simulated):
     incomplete_by_setting(command, tmp_path, found, *words)
 
 
-def test_fewer_devices_are_hardware_unless_a_setting_hides_them(command, tmp_path):
+def test_fewer_devices_are_hardware_unless_a_setting_hides_them(command, tmp_path, wording):
     hidden = [{"name": "ROCR_VISIBLE_DEVICES", "value": "0", "concerns": "devices"}]
     for told, rule, status in ((hidden, "setting", "INCOMPLETE"), ([], "devices", "HW-FAIL")):
         one = ended("unsupported", 3, "no device 1", devices=[factories.device(0)], series=[])
@@ -313,10 +313,7 @@ def test_fewer_devices_are_hardware_unless_a_setting_hides_them(command, tmp_pat
         verdict, lines = judged(command, folder, one | {"settings": told}, where="h200:x2")
         assert (verdict.status, rules(verdict)) == (status, {rule})
         assert ("scontrol" in lines) == (status == "HW-FAIL")
-    assert (
-        "ROCR_VISIBLE_DEVICES is 0 on node node1: unset it so that every process sees all devices"
-        in (settings.hiding_devices(factories.document() | {"settings": hidden}) or "")
-    )
+    wording(settings.hiding_devices(factories.document() | {"settings": hidden}))
 
 
 @pytest.mark.parametrize(("name", "harmful", "harmless", "of_series", "runtime"), TAKES_AWAY)
@@ -357,7 +354,7 @@ def variables_caveat(verdict) -> list[str]:
     return [caveat for caveat in verdict.settings if caveat.startswith("Set in the job and by no")]
 
 
-def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(command, tmp_path):
+def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(command, tmp_path, wording):
     environment = {
         "NCCL_ALGO": "Ring", "UCX_RNDV_THRESH": "8192\x1b[31m", "AMD_LOG_LEVEL": "4" * 200,
         # Where software is, which one, what a launcher or a scheduler sets, and others.
@@ -369,11 +366,7 @@ def test_variables_that_no_check_set_are_named_where_a_limit_is_missed(command, 
     slow = factories.document(environment=environment)
     verdict = SessionBuilder(tmp_path / "missed").missed(document=slow).verdict()
     assert verdict.status == "PERF-FAIL"
-    assert variables_caveat(verdict) == [
-        "Set in the job and by no check or site file, where limits were missed (stream_local): "
-        f"NCCL_ALGO=Ring, UCX_RNDV_THRESH=8192\\x1b[31m, AMD_LOG_LEVEL={'4' * 57}..."
-        "."
-    ]
+    wording(variables_caveat(verdict))
     assert not variables_caveat(SessionBuilder(tmp_path / "passed").passed(document=slow).verdict())
     told = command("verdict", tmp_path / "missed", code=12).stdout
     assert f"Caveat on node1: {verdict.settings[0]}" in told
@@ -482,7 +475,7 @@ def test_ranks_have_cores_of_their_own_on_purpose():
     assert settings.fewer_cores(with_cores(1, ranks=[{}])) is None
 
 
-def test_the_quota_of_a_container_explains_what_the_host_moves(tmp_path):
+def test_the_quota_of_a_container_explains_what_the_host_moves(tmp_path, wording):
     """A container with a quota shows all cores, and stops a program that uses them."""
     program = factories.document()["program"] | {"runtime": "cuda"}
     pageable = factories.series() | {"source": factories.place("host-pageable", None, 0)}
@@ -490,9 +483,7 @@ def test_the_quota_of_a_container_explains_what_the_host_moves(tmp_path):
     slow["host"]["cpu_quota"] = 4.0
     verdict = SessionBuilder(tmp_path).missed(document=slow).verdict()
     assert (verdict.status, rules(verdict)) == ("INCOMPLETE", {"setting"})
-    assert "16 cores (hardware threads), and a control group grants the time of 4: the quota" in (
-        verdict.reasons[0].sentence
-    )
+    wording(verdict.reasons[0].sentence)
 
 
 @pytest.mark.parametrize(
