@@ -32,7 +32,6 @@ OSU = OUTPUTS / "osu-7.4-host"
 NCCL = OUTPUTS / "nccl-tests-h200"
 MIB = 1 << 20
 ALL_REDUCE = "Node node1: all_reduce.out (all_reduce on devices 0 and 1): "
-BW = "Node node1: osu_bw.out (osu_bw of 2 ranks): "
 
 
 def launch(program: str, file: Path | None, sizes: tuple[int, ...], **changes) -> dict:
