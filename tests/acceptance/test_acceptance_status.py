@@ -8,6 +8,7 @@ import pytest
 from agreed_nodes import COMMIT, HEALTHY, HOUR_S, SYSTEM, WAIVER, Machine
 
 import factories
+from fabricheck.judge.acceptance.model import NodeRow
 from fabricheck.results import soaks
 
 THREE = {"node1": 1400.0, "node2": 1400.0, "node3": 1400.0}
@@ -120,6 +121,7 @@ def test_what_does_not_count_leaves_the_node_open(machine, command, kind, change
     assert outcomes(record) == {"node1": "open", "node2": "met", "node3": "met"}
     row = only("node1", record)
     assert row["cells"][0]["doubts"][0]["kind"] == kind
+    assert NodeRow.model_validate(row).not_counted == (kind != "limits")
     # What a metric of its own limit is judged by are not the limits of the suite.
     others = ("limits", "hardware")  # where a later session measured the metric
     assert row["cells"][1]["outcome"] == ("met" if kind in others else "open")

@@ -58,3 +58,21 @@ def test_the_first_component_needs_a_smaller_gain_than_a_further_one(part, is_na
     gain = -only.with_losses([Loss(candidate(0, 0), math.log(part))]).cost
     assert gain < FURTHER_GAIN
     assert (gain > LEAST_GAIN) == is_named
+
+
+def test_the_factors_of_a_set_are_fitted_together():
+    # The second transfer has both: alone, either seems to be slower than it is.
+    slow = [0.6, 0.3, 0.3]
+    best, _ = search(slow, [candidate(0, 0, 1), candidate(1, 1, 2)]).best(slowed(3))
+    factors = {loss.what.component.ids: math.exp(loss.log) for loss in best.losses}
+    assert factors == {
+        (0,): pytest.approx(0.6, abs=0.01),
+        (1,): pytest.approx(0.3, abs=0.01),
+    }
+
+
+def test_a_small_loss_beside_a_large_one_is_named_by_its_own_factor():
+    best, _ = search([0.1] * 4 + [0.9], [candidate(0, 0, 1, 2, 3), candidate(1, 4)]).best(
+        slowed(5)
+    )
+    assert ids(best) == {(0,), (1,)}

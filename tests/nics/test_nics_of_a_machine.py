@@ -210,9 +210,9 @@ def test_of_others_names_the_one_that_is_gone_is_told_by_its_place(
     wording([gone.sentence, *outcome.notes])
 
 
-def add_storage(root, name):
-    """Put a NIC of Ethernet beside no device."""
-    device = root / "sys/devices/pci0000:90" / "0000:91:00.0"
+def add_storage(root, name, slot="sys/devices/pci0000:90"):
+    """Put a NIC of Ethernet into a slot, of which the first one is beside no device."""
+    device = root / slot / "0000:91:00.0"
     put(device / "numa_node", 0)
     folder = root / "sys/class/infiniband" / name
     link(folder / "device", device)
@@ -286,6 +286,20 @@ def test_which_of_several_under_other_names_is_meant_may_not_be_known(tmp_path, 
     rename(root, **{new: old for old, new in PREDICTABLE.items()})
     put(root / "sys/class/infiniband/ibp16s0/ports/1/rate", "25 Gb/sec (1X EDR)")
     assert (found(root, BOOSTER).differences, found(root, BOOSTER).unread) == ((), ())
+
+
+def test_of_two_nics_at_a_device_neither_is_known_whatever_their_domain(tmp_path, wording):
+    root = leonardo(tmp_path)
+    add_storage(root, "mlx5_4", slot="sys/devices/pci0000:00/0000:00:02.0")
+    put(root / "sys/class/infiniband/mlx5_4/ports/1/link_layer", "InfiniBand")
+    rename(root, **PREDICTABLE, mlx5_4="ibp16s0")
+    # The number of a domain is the kernel's; a device tells the place.
+    for name in ("ibp16s0", "ibp26s0"):
+        put(nic(root, name) / "numa_node", 7)
+    outcome = found(root, BOOSTER)
+    assert outcome.differences == ()
+    assert len(outcome.unread) == 1
+    wording(outcome.unread)
 
 
 def test_as_many_under_other_names_in_other_domains_are_not_gone(tmp_path, wording):

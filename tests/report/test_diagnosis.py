@@ -123,6 +123,14 @@ def test_without_a_place_or_a_diagnosis_nothing_is_marked():
         assert list(node.figures(unmeasured, diagnosis)) == []
 
 
+def test_how_many_missed_limits_are_explained_is_in_words(wording):
+    found = one(part("hbm", 3))
+    wording([
+        of(found, misses=misses, explained=explained).sentence
+        for misses, explained in ((1, 1), (2, 1), (2, 2), (3, 3))
+    ])  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("found", "told"),
     [

@@ -9,6 +9,7 @@ import pytest
 
 import factories
 from fabricheck.core.errors import InvalidFile, InvalidInputError, NotFoundError
+from fabricheck.results import reading
 from fabricheck.results.folder import ResultsFolder, documents_of, find_documents
 from session_builder import SessionBuilder
 
@@ -280,6 +281,17 @@ def test_an_unreadable_report_is_not_passed_over(one_session, text):
             folder.session(name)
     os.utime(report, (0, 0))
     assert ResultsFolder(one_session).latest().id == "run-0"
+
+
+def test_of_two_unreadable_reports_the_later_one_is_named(one_session):
+    written = (one_session / "reports" / "run-0.json").stat().st_mtime
+    # The one with the smaller number was written later.
+    for number, after_s in ((1, 20), (2, 10)):
+        report = one_session / "reports" / f"run-{number}.json"
+        report.write_text("{")
+        os.utime(report, (written + after_s, written + after_s))
+    with pytest.raises(InvalidInputError, match=r"run-1\.json"):
+        reading.read([str(one_session)])
 
 
 def test_a_report_that_is_a_folder(results_folder):

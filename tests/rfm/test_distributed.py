@@ -103,8 +103,12 @@ def test_a_session_of_all_nodes_may_have_a_job_for_each(monkeypatch, said, jobs)
         kinds = ({"scheduler": "squeue", "max_jobs": 4}, {"scheduler": "local", "max_jobs": 1})
         distributed.allow_jobs([{"partitions": kinds}], ["reframe", option, "-r"])
         assert [one["max_jobs"] for one in kinds] == [expected, 1]
-    monkeypatch.setenv("FABRICHECK_MAX_JOBS", "many")
-    with pytest.raises(InvalidInputError, match="FABRICHECK_MAX_JOBS=many is not a whole number"):
+
+
+@pytest.mark.parametrize("said", ["many", "0"])
+def test_jobs_at_a_time_are_a_number_from_one_on(monkeypatch, said):
+    monkeypatch.setenv("FABRICHECK_MAX_JOBS", said)
+    with pytest.raises(InvalidInputError, match=f"FABRICHECK_MAX_JOBS={said} "):
         distributed.allow_jobs([], ["--distribute"])
 
 

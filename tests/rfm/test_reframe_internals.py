@@ -22,7 +22,9 @@ from reframe.core.exceptions import ConfigError
 from reframe.core.schedulers import Job
 from reframe.frontend import cli
 
-from fabricheck.rfm import guard, reframe_internals
+from fabricheck.core.vocabulary import EXIT_NODE_OPEN
+from fabricheck.rfm import guard, hosts, reframe_internals
+from fabricheck.schedulers import ssh
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -237,6 +239,17 @@ def test_a_job_that_squeue_lost_is_asked_for(job, monkeypatch):
     reframe_internals.after_squeue(asked.append)
     job.scheduler.poll(job, None)
     assert asked == [job]
+
+
+@pytest.mark.parametrize(
+    ("code", "state"),
+    [(0, None), (1, None), (ssh.NO_CONNECTION, "NODE_FAIL"), (EXIT_NODE_OPEN, "NODE_TAKEN")],
+)
+def test_how_a_job_on_a_host_ended_is_known_by_its_exit_code(context, code, state):
+    job = Job.create(getscheduler("ssh")(hosts=["node1"]), getlauncher("local")(), name="x")
+    reframe_internals.set_state(job, None, code)
+    hosts.complete(job)
+    assert job.state == state
 
 
 @pytest.mark.parametrize(("state", "pending"), [("PENDING", True), ("RUNNING", False)])

@@ -196,6 +196,14 @@ def test_each_node_is_drafted_from_what_its_driver_tells(tmp_path, name):
     assert draft.packages == model.packages or "MI250" not in model.device_model
 
 
+@pytest.mark.parametrize(("rates", "peak"), [((50, 50), 50), ((50, 36), None)])
+def test_links_of_one_rate_have_a_peak_and_those_of_several_none(rates, peak):
+    told = inventories.composed(MAP_A)
+    for number, link in enumerate(told["links"]):
+        link["gb_per_s"] = rates[number % 2]
+    assert inventory.reported(told).link_peak_gbs == peak
+
+
 def test_a_list_of_plain_values_is_a_line_of_a_draft():
     lines = drafted(inventory.reported(inventories.kept("mi250x")), "mine").splitlines()
     rows = [f"  - {list(row)}" for row in MAP_A.link_matrix]
