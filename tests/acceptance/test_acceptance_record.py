@@ -164,6 +164,16 @@ def test_a_record_that_says_more_than_its_documents_is_judged_otherwise(record, 
     assert first["again"].startswith("waived")
 
 
+def test_another_agreement_of_the_same_title_is_named(record, command):
+    path = record / "record.json"
+    content = json.loads(path.read_text())
+    content["agreement"]["may_fail_at_first"] += 1
+    path.write_text(json.dumps(content))
+    manifest_anew(record)
+    verified = command("acceptance", "verify", record, json=True, code=16).json
+    assert "agreement" in [each["what"] for each in verified["otherwise"] if not each["node"]]
+
+
 def test_limits_that_were_changed_with_their_manifest_are_judged_otherwise(record, command):
     path = record / "limits" / "stream.yaml"
     text = path.read_text()

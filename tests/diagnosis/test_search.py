@@ -72,7 +72,5 @@ def test_the_factors_of_a_set_are_fitted_together():
 
 
 def test_a_small_loss_beside_a_large_one_is_named_by_its_own_factor():
-    best, _ = search([0.1] * 4 + [0.9], [candidate(0, 0, 1, 2, 3), candidate(1, 4)]).best(
-        slowed(5)
-    )
+    best, _ = search([0.1] * 4 + [0.9], [candidate(0, 0, 1, 2, 3), candidate(1, 4)]).best(slowed(5))
     assert ids(best) == {(0,), (1,)}

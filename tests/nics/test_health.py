@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import pytest
 
 import inventories
 from driver_trees import DIES, Tree
+from fabricheck.tools import look_begun
 from fabricheck.tools.look import Look
 from nic_trees import FRONTIER
 
@@ -259,3 +261,19 @@ def test_the_drivers_are_asked_before_much_is_imported_and_a_look_imports_little
     late = ("fabricheck.judge", "fabricheck.node", "fabricheck.results", "yaml")
     assert [name for name in at_the_start if name.startswith(late)] == []
     assert [name for name in HEAVY if name in at_the_end] == []
+
+
+@pytest.mark.parametrize(
+    ("user", "runtime", "folder"),
+    [
+        (0, "/tmp/of-root", "/run"),
+        (1000, "/run/user/1000", "/run/user/1000"),
+        (1000, "", "~/.cache"),
+    ],
+)
+def test_a_look_lies_where_a_restart_forgets_it_and_its_user_may_write(
+    monkeypatch, user, runtime, folder
+):
+    monkeypatch.setattr("os.geteuid", lambda: user)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", runtime)
+    assert look_begun.default_file().parent == Path(folder).expanduser() / "fabricheck"

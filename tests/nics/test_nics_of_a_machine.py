@@ -302,6 +302,18 @@ def test_of_two_nics_at_a_device_neither_is_known_whatever_their_domain(tmp_path
     wording(outcome.unread)
 
 
+def test_fewer_nics_of_a_domain_are_of_the_model_though_they_differ(tmp_path):
+    root = leonardo(tmp_path)
+    shutil.rmtree(root / "sys/bus/pci/drivers/nvidia")
+    rename(root, **PREDICTABLE)
+    remove(root, "ibp197s0")
+    put(root / "sys/class/infiniband/ibp26s0/ports/1/rate", "25 Gb/sec (1X EDR)")
+    outcome = found(root, BOOSTER)
+    assert [one.lost for one in outcome.differences].count(True) == 1
+    assert outcome.unread == ()
+    assert [pair.nic["name"] for pair in outcome.pairs] == ["ibp26s0", "ibp82s0", "ibp139s0"]
+
+
 def test_as_many_under_other_names_in_other_domains_are_not_gone(tmp_path, wording):
     root = leonardo(tmp_path)
     virtual(root)

@@ -4,6 +4,7 @@ import pytest
 
 import factories
 from fabricheck.core.errors import NotFoundError
+from fabricheck.judge.verdict.judging import began
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.reading import read
@@ -53,6 +54,10 @@ def test_a_check_that_had_started_is_told(two_killed, wording):
     _, first = ResultsFolder(two_killed).unreported()[0]
     [problem] = [entry.problem for entry in documents_of(first) if entry.problem]
     wording(str(problem))
+
+
+def test_when_a_session_without_a_document_began_is_unknown(two_killed):
+    assert began(read([str(two_killed)])) == []
 
 
 def test_what_was_never_submitted_of_a_distributed_session_is_of_no_node(two_killed):

@@ -286,6 +286,7 @@ def test_a_shared_cache_counts_once_and_each_cache_counts(tmp_path):
     assert host.array_bytes(tmp_path) == 128 << 20
     cpu(tmp_path, 4, shared="4-5", cache=f"{66 << 10}K")
     assert host.array_bytes(tmp_path, cores=64) == 320 << 20  # twice 130 MiB, in steps of 64
+    assert host.array_bytes(tmp_path, cores=4) == 256 << 20  # of a core 128 MiB, of both arrays
 
 
 def test_arrays_of_large_caches_are_not_larger_than_needed(tmp_path):

@@ -252,6 +252,27 @@ def test_how_a_job_on_a_host_ended_is_known_by_its_exit_code(context, code, stat
     assert job.state == state
 
 
+@pytest.mark.parametrize("has_ended", [True, False])
+def test_what_a_job_on_a_host_wrote_stays_when_it_ends(context, monkeypatch, tmp_path, has_ended):
+    kind, name = owner_of("reframe.core.schedulers.ssh:SSHJobScheduler._poll_job")
+    out = tmp_path / "x.out"
+
+    def poll(scheduler, job):
+        out.write_text("what the command printed")
+        return has_ended
+
+    for method in ("submit", "_do_submit", "_pull_artefacts"):
+        monkeypatch.setattr(kind, method, getattr(kind, method))
+    monkeypatch.setattr(kind, name, poll)
+    ended = []
+    reframe_internals.around_hosts(ignore, ignore, ended.append)
+    out.write_text("what the job wrote")
+    job = SimpleNamespace(localdir=str(tmp_path), stdout=out.name, stderr="x.err")
+    kind._poll_job(mock.Mock(), job)
+    assert ended == ([job] if has_ended else [])
+    assert out.read_text() == f"what the {'job wrote' if has_ended else 'command printed'}"
+
+
 @pytest.mark.parametrize(("state", "pending"), [("PENDING", True), ("RUNNING", False)])
 def test_a_job_that_waits_is_known(state, pending):
     assert reframe_internals.is_pending(SimpleNamespace(state=state)) is pending

@@ -38,6 +38,11 @@ def test_all_that_a_killed_program_wrote_is_kept():
     assert ended.out.splitlines() == [str(number) for number in range(1, 20001)]
 
 
+def test_a_program_that_is_late_may_end_in_order():
+    ended = shell("trap 'echo ended in order; exit' TERM; sleep 60 & wait", 1)
+    assert (ended.code, ended.out) == (None, "ended in order\n")
+
+
 def test_nothing_that_a_program_started_is_left():
     began = time.monotonic()
     ended = shell("sleep 60 & echo $!")
