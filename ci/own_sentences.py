@@ -15,6 +15,8 @@ a sentence of `cli`, `report` or `judge`, or for three others: so one that comes
 or from a command is seen too. What is not seen: a pattern of fewer words or in a variable, a
 sentence in an attribute of another name or in an argument. EXCEPTIONS are texts of others, each
 with its reason.
+
+A test asserts values: what a sentence says word by word stands in a snapshot (tests/wording.py).
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ from pathlib import Path
 from re import _constants, _parser  # type: ignore[attr-defined]
 from typing import Any
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "fabricheck"
+ROOT = Path(__file__).resolve().parents[1]
+SOURCE = ROOT / "src" / "fabricheck"
 
 #: What reads no sentence: the rooms that show them, and what all use to write them.
 SHOWN_BY = ("cli/", "core/", "report/")
@@ -59,10 +62,18 @@ EXCEPTIONS = {
 #: fewer than four may be a name.
 WORDS_OF_SENTENCE, WORDS_OF_PATTERN, WORDS_OF_CONSTANT = 3, 2, 4
 
+#: How many words, to a full stop or a colon, are a sentence in an assert.
+WORDS_OF_ASSERTED = 6
+
 _WORD = re.compile(r"[A-Za-z]{2,}")
 _FILLED_IN = "\0"
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+#: What gives a variable its value (`Values.assign`).
+ASSIGNING = (
+    ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.For, ast.comprehension,
+)  # fmt: skip
 
 
 def words(text: str) -> int:
@@ -139,10 +150,11 @@ class Values:
         self.module, self.modules, self.nodes = module, modules, nodes
         self.text: set[str] = set()
         self.several: set[str] = set()
+        assigning = [node for node in nodes if isinstance(node, ASSIGNING)]
         before = None
         while before != (self.text, self.several):
             before = ({*self.text}, {*self.several})
-            for node in self.nodes:
+            for node in assigning:
                 self.assign(node)
 
     def assign(self, node: ast.AST) -> None:
@@ -377,13 +389,46 @@ def _of_node(node: ast.AST, values: Values, made: Mapping[str, str]) -> Iterator
                 break
 
 
-def main() -> int:
-    """Print each place that reads a sentence of ours; 1 if there is one."""
-    files = {
-        str(path.relative_to(SOURCE)): path.read_text(encoding="utf-8")
-        for path in sorted(SOURCE.rglob("*.py"))
+def asserted(files: Mapping[str, str]) -> Iterator[str]:
+    """Yield each sentence that a test asserts.
+
+    :param files: the texts of tests, by file.
+    """
+    for file, text in files.items():
+        for statement in _statements(ast.parse(text)):
+            if not isinstance(statement, ast.Assert):
+                continue
+            for node in ast.walk(statement.test):
+                if isinstance(node, ast.Constant) and _is_asserted_sentence(node.value):
+                    yield f"{file}:{node.lineno}: it asserts a sentence; give it to `wording`"
+
+
+def _statements(of: ast.AST) -> Iterator[ast.stmt]:
+    for node in ast.iter_child_nodes(of):
+        if isinstance(node, ast.stmt):
+            yield node
+            yield from _statements(node)
+
+
+def _is_asserted_sentence(value: object) -> bool:
+    if not isinstance(value, str):
+        return False
+    return len(value.split()) >= WORDS_OF_ASSERTED and value.rstrip().endswith((".", ":"))
+
+
+def _texts(folder: Path, pattern: str, root: Path) -> dict[str, str]:
+    return {
+        str(path.relative_to(root)): path.read_text(encoding="utf-8")
+        for path in sorted(folder.rglob(pattern))
     }
-    offences = list(readings(files))
+
+
+def main() -> int:
+    """Print each place that reads a sentence of ours, or asserts one; 1 if there is one."""
+    offences = [
+        *readings(_texts(SOURCE, "*.py", SOURCE)),
+        *asserted(_texts(ROOT / "tests", "test_*.py", ROOT)),
+    ]
     print("\n".join(offences), end="\n" if offences else "", file=sys.stderr)
     return int(bool(offences))
 

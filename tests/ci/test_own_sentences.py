@@ -13,14 +13,21 @@ FILE = "judge/verdict/judging.py"
 
 
 @pytest.fixture(scope="module")
-def readings():
+def own_sentences():
     spec = importlib.util.spec_from_file_location("own_sentences", ROOT / "ci" / "own_sentences.py")
     module = importlib.util.module_from_spec(spec)
     # A dataclass looks its module up.
     sys.modules[spec.name] = module
     spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def readings(own_sentences):
     return lambda **files: [
-        *module.readings({f"{name.replace('__', '/')}.py": text for name, text in files.items()})
+        *own_sentences.readings(
+            {f"{name.replace('__', '/')}.py": text for name, text in files.items()}
+        )
     ]
 
 
@@ -116,3 +123,20 @@ def test_words_of_a_command_are_looked_for_by_nobody(readings, line):
     assert len(readings(cli__verdict=command, run__first_hour=line)) == 1
     assert readings(tools__verdict=command, run__first_hour=line) == []
     assert readings(cli__verdict=command, cli__first_hour=line) == []
+
+
+@pytest.mark.parametrize(
+    ("line", "is_one"),
+    [
+        ("assert said == 'Link 0-6 is down by 50 %.'", True),
+        (
+            "with here:\n        assert any('There is no result of n1: ' in one for one in said)",
+            True,
+        ),
+        ("assert row == 'link 0-6   50 GB/s   within'", False),
+        ("wording('Link 0-6 is down by 50 %.')", False),
+    ],
+)
+def test_a_test_asserts_no_sentence(own_sentences, line, is_one):
+    found = list(own_sentences.asserted({"test_link.py": f"def test_link():\n    {line}"}))
+    assert len(found) == is_one

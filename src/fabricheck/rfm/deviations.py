@@ -34,7 +34,7 @@ def when_started(partition: Any, checks: Iterable[type]) -> list[Deviation]:
 
     :param checks: the classes of its checks.
     """
-    changed = [*_changed_variables(), *_changing_options(), *_other_files(checks)]
+    changed = [*_changing_options(), *_other_files(checks)]
     deviations = [
         Deviation(name="other-references", facts=_other_references()),
         Deviation(name="other-references", facts=_other_node_model(partition)),
@@ -100,17 +100,12 @@ def _lacks_rank_programs(environment: Any) -> bool:
     return set(RANK_PROGRAMS).isdisjoint(environment.features)
 
 
-def _changed_variables() -> list[str]:
-    """Return the options -S that set a variable by which checks are selected or judged."""
-    given: list[str] = reframe_internals.option("vars") or []
-    return [each for each in given if each.partition("=")[0].rpartition(".")[2] not in _FREE]
-
-
 def _changing_options() -> Iterator[str]:
-    """Yield the options that give checks other variables, and those that leave out their hooks."""
-    for each in reframe_internals.option("parameterize") or []:
-        if each.partition("=")[0].rpartition(".")[2] not in _FREE:
-            yield f"-P {each}"
+    """Yield the options by which checks are others: of their variables, and without their hooks."""
+    for option, name in (("-S", "vars"), ("-P", "parameterize")):
+        for each in reframe_internals.option(name) or []:
+            if each.partition("=")[0].rpartition(".")[2] not in _FREE:
+                yield f"{option} {each}"
     for hook in reframe_internals.option("hooks") or []:
         yield f"--disable-hook={hook}"
 

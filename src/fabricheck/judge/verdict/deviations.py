@@ -70,9 +70,7 @@ def _recorded(where: str, deviation: Deviation) -> Finding:
         case "without-mpi":
             sentence = f"{listed(deviation.facts)} left out checks of ranks on {where}."
         case "changed-checks":
-            # Of -S the facts are the variables alone.
-            facts = [fact if fact[:1] in "-/" else f"-S {fact}" for fact in deviation.facts]
-            sentence = f"{listed(facts, _MOST)} changed the checks of {where}."
+            sentence = f"{listed(deviation.facts, _MOST)} changed the checks of {where}."
         case _:
             sentence = (
                 f"The programs of {where} were not built from the sources of this checkout: they "
