@@ -10,7 +10,7 @@
 # make coverage  the lines that the quick tests run, in half their time again; fails below 90 %
 # make lint    formatters, linters, types, words of pages, what is made of the vocabulary; make format mends the first
 # make faults  make each fault of the catalogue, and write what was said (docs/evidence/faults.md); half an hour
-# make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 4 minutes
+# make mutants  make slips in the code that judges, and write which test sees each (docs/evidence/mutants.md); 5 minutes
 # make slips   draw random slips by a seed, and write which of them tests see (docs/evidence/slips.md); an hour
 # make fuzz    damaged texts for every reader of foreign text, FUZZ="--seconds 60" or "--cases 900" (docs/evidence/fuzzing.md)
 # make docs    the site of docs/ in build/site, with what it has of the code
