@@ -157,7 +157,7 @@ VERDICT = (
     Mutant("what slowed a device itself excuses it", "judge/verdict/attempts.py",
            "others = state.disturbances(self.document, devices)",
            "others = state.causes(self.document, devices)", _STATE),
-    Mutant("checks that only other nodes ran are not missed", "judge/verdict/node.py",
+    Mutant("checks that only other nodes ran are not missed", "judge/verdict/node_facts.py",
            "if key not in self.outcomes and key[2] not in absent:",
            "if key in self.outcomes and key[2] not in absent:", _NODES),
     Mutant("a requested node without a result is omitted", "judge/verdict/judging.py",

@@ -24,7 +24,7 @@ WHY = {
     "core/lines.py": "advice about labels in the text of launchers",
     "judge/verdict/health.py": "a look outside any allocation is drained by the first row",
     "judge/verdict/model.py": "files of before the table are of the first row",
-    "judge/verdict/node.py": "documents of before the table are of the first row",
+    "judge/verdict/node_facts.py": "documents of before the table are of the first row",
     "references/agreement.py": "keys of ssh sign a record",
     "report/acceptance_verified.py": "keys of ssh sign a record",
     "report/acceptance_words.py": "keys of ssh sign a record",

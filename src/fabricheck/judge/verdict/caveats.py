@@ -12,14 +12,17 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.show import enumerated, listed
 from fabricheck.core.text import count
 from fabricheck.core.vocabulary import ENV_NODE_NAME
-from fabricheck.judge.verdict import grounds
+from fabricheck.judge import coverage, set_times
+from fabricheck.judge.verdict import deviations, grounds
 from fabricheck.judge.verdict.attempts import Attempt
+from fabricheck.judge.verdict.node_facts import NodeFacts
 from fabricheck.node import NodeModel, products
 from fabricheck.results import settings as session_settings
-from fabricheck.results.causes import merged
+from fabricheck.results.causes import merged, sentence_of
 from fabricheck.results.model import ResultDocument, node_name
 from fabricheck.results.series import has_runtime
 from fabricheck.results.session import Case
+from fabricheck.site import partitions, this_machine
 
 #: The number of checks that a caveat names.
 _MOST_CHECKS = 3
@@ -32,6 +35,71 @@ _MOST_VARIABLES = 30
 
 #: The host name that Docker and Podman give a container: the first digits of its id.
 _NAME_OF_CONTAINER = re.compile(r"[0-9a-f]{12}")
+
+
+def node_caveats(facts: NodeFacts) -> Iterator[str]:
+    """Yield what a reader should know of a node that no reason against PASS states."""
+    yield from _of_machine(facts)
+    if facts.outcomes:
+        cases = [attempt.case for attempt in facts.results.attempts if attempt.case is not None]
+        checks, skipped = len(facts.outcomes), len(facts.skipped)
+        yield from result_caveats(cases, facts.documents, checks, skipped)
+    yield from _of_set(facts)
+    for deviation, accepted in facts.deviations:
+        if accepted:
+            yield deviation.sentence
+    if facts.sets:
+        for where in facts.results.partitions:
+            yield from _of_partition(facts, where)
+    if this_machine.NAME in facts.results.partitions:
+        node = facts.node_model(this_machine.NAME)
+        yield from coverage.not_judged(node)
+        yield from missing_limits(facts.documents, node)
+    yield from state_caveats(facts.results.attempts)
+    for errors in facts.errors_between:
+        if errors.weighs != "uncorrected":
+            yield sentence_of(errors)
+    yield from _of_times(facts)
+    for outcome in facts.outcomes.values():
+        yield from outcome.notes
+
+
+def _of_machine(facts: NodeFacts) -> Iterator[str]:
+    """Yield that nothing of a machine was measured, or no GPU of it."""
+    if facts.simulated is not None:
+        yield "This result comes from a simulated node and says nothing about a machine."
+    elif facts.gpus == "none":
+        yield "No GPU was measured, so a PASS accepts no node."
+
+
+def _of_set(facts: NodeFacts) -> Iterator[str]:
+    """Yield that it is unknown which checks should have run, where no other reason says so."""
+    if facts.sets or facts.missing or not facts.outcomes:
+        return
+    if any(deviation.rule.name == deviations.LEFT_OUT for deviation, _ in facts.deviations):
+        return
+    words = facts.choice.set or " ".join(facts.choice.words)
+    selected = f" ({words} was selected)" if words else ""
+    yield f"It is unknown which set was to run{selected}, so missing checks go unnoticed."
+
+
+def _of_partition(facts: NodeFacts, where: str) -> Iterator[str]:
+    """Yield which checks and devices of a partition are unknown."""
+    if where not in facts.recorded:
+        yield f"The checks that {where} should have are unknown: no session recorded them."
+    if not partitions.known(where):
+        _, why = partitions.read_site(where.partition(":")[0])
+        yield f"The devices that {where} should have are unknown. {why}"
+
+
+def _of_times(facts: NodeFacts) -> Iterator[str]:
+    """Yield which sets took longer than they should."""
+    for source in facts.results.sources:
+        if not source.reported:
+            continue
+        for time in set_times.took(source.session):
+            if time.over and time.where in facts.results.partitions:
+                yield time.sentence
 
 
 def missing_limits(documents: Iterable[ResultDocument], node: NodeModel | None) -> Iterator[str]:

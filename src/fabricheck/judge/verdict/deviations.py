@@ -21,6 +21,9 @@ from fabricheck.site import partitions, sets
 from fabricheck.site.deviations import Deviation
 from fabricheck.site.sets import Choice
 
+#: The rule of checks that options left out, which a failed node needs no more.
+LEFT_OUT = "left-out-checks"
+
 #: The most names in a sentence.
 _MOST = 3
 
@@ -94,7 +97,7 @@ def _left_out(
     absent = dict.fromkeys(check for check in in_sets if check not in ran)
     if absent:
         left_out = f"left out {count(len(absent), 'check')} of {where}"
-        yield finding("left-out-checks", f"{words} {left_out}: {listed(absent, _MOST)}.")
+        yield finding(LEFT_OUT, f"{words} {left_out}: {listed(absent, _MOST)}.")
 
 
 def _wide_limits(where: str, outcomes: Iterable[CheckOutcome]) -> Iterator[Finding]:

@@ -13,7 +13,8 @@ from fabricheck.core.grouping import grouped
 from fabricheck.core.nodelists import is_several
 from fabricheck.judge.verdict import evidence, model, runs
 from fabricheck.judge.verdict.attempts import Attempt
-from fabricheck.judge.verdict.node import NodeJudgement
+from fabricheck.judge.verdict.node import node_verdict
+from fabricheck.judge.verdict.node_facts import NodeFacts
 from fabricheck.judge.verdict.outcomes import Key, key
 from fabricheck.judge.verdict.rules import Finding
 from fabricheck.judge.verdict.subjects import UNPLACED, JudgedNode, NodeResults
@@ -51,8 +52,8 @@ def judge(
     ) -> evidence.Judged:
         of_rounds = named.get(subject.node, ()) if subject.simulated is None else ()
         silent = silent_in.get(subject.node, ())
-        node = NodeJudgement(subject, results_of_node, results, ran_in, silent, set_tag, of_rounds)
-        return evidence.Judged(node.verdict(), runs.runs_of(results_of_node))
+        facts = NodeFacts(subject, results_of_node, results, ran_in, silent, set_tag, of_rounds)
+        return evidence.Judged(node_verdict(facts), runs.runs_of(results_of_node))
 
     def of_sources(sources: Sequence[Source]) -> _Share:
         nodes = group(sources)
