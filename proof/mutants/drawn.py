@@ -488,4 +488,11 @@ DRAWN = (
             "nics/test_nics_of_a_machine.py::test_fewer_nics_of_a_domain_are_of_the_model_though_they_differ",
         ),
     ),
+    Mutant(
+        "an interface of Ethernet that is down is in an unknown state",
+        "tools/nics.py",
+        '"down" if state not in _NOT_DOWN',
+        '"down" if not state not in _NOT_DOWN',
+        ("nics/test_nics_of_a_machine.py::test_ethernet_is_listed_where_there_is_nothing_else",),
+    ),
 )

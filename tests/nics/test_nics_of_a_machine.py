@@ -487,6 +487,10 @@ def test_ethernet_is_listed_where_there_is_nothing_else(tmp_path, wording):
         1500,
     )
     assert counters(one, tmp_path) == {"statistics/tx_errors": 0, "statistics/rx_errors": 0}
+    for state, known in (("up", "up"), ("lowerlayerdown", "down"), ("unknown", None)):
+        put(tmp_path / "sys/class/net/eth0/operstate", state)
+        assert read_nics(tmp_path)[0]["state"] == known
+    put(tmp_path / "sys/class/net/eth0/operstate", "up")
     wording(sentences(found(tmp_path)))
     leonardo(tmp_path)
     assert {one["kind"] for one in read_nics(tmp_path)} == {"infiniband"}
