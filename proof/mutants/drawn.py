@@ -495,4 +495,27 @@ DRAWN = (
         '"down" if not state not in _NOT_DOWN',
         ("nics/test_nics_of_a_machine.py::test_ethernet_is_listed_where_there_is_nothing_else",),
     ),
+    Mutant(
+        "the temperature of a device is that of most of its load",
+        "results/soaks.py",
+        'load["readings"]) // 2',
+        'load["readings"]) // 3',
+        ("drift/test_soak_trouble.py::test_a_device_is_as_warm_as_in_the_second_half_of_its_load",),
+    ),
+    Mutant(
+        "ranks are bound by the option of another launcher",
+        "rfm/network_benchmarks.py",
+        "if name in binding:",
+        "if not name in binding:",
+        ("rfm/test_site_scripts.py::test_checks_of_the_network_have_two_nodes",),
+    ),
+    Mutant(
+        "pairs at the same time are judged of one device a node",
+        "rfm/network_benchmarks.py",
+        "if len(self.node_devices) > 1:",
+        "if not len(self.node_devices) > 1:",
+        (
+            "rfm/test_nodes.py::test_pairs_at_the_same_time_are_judged_where_a_node_has_several_devices",
+        ),
+    ),
 )

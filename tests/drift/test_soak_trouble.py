@@ -50,6 +50,17 @@ def test_hours_are_those_of_programs_whatever_the_clock_and_the_wait(measured):
     assert each.devices[0].throttled_s == {"power": 30.0}
 
 
+def test_a_device_is_as_warm_as_in_the_second_half_of_its_load(measured):
+    unknown = dict.fromkeys(("memory_temperature_c", "power_w", "clock_mhz"))
+    reading = {"index": 0, "throttle": [], **unknown}
+    readings = [
+        {"at_s": 60.0 * number, "devices": [reading | {"temperature_c": celsius}]}
+        for number, celsius in enumerate((30.0, 50.0, 60.0, 64.0))
+    ]
+    each = measured(soak=LOADED["soak"] | {"readings": readings})
+    assert each.devices[0].temperature_c == 62.0
+
+
 def test_a_clock_set_back_within_a_round_is_named_as_why_it_cannot_be_judged(measured):
     each = measured(session_start=factories.SESSION_START + 3600)
     assert "the node's clock is wrong" in each.problem

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from stand_ins import script
@@ -12,6 +14,7 @@ import factories
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.rfm.metrics import MetricError
+from fabricheck.rfm.network_benchmarks import OsuNodesCheck
 from fabricheck.rfm.nodes import BetweenNodes, NicMedian, unproven
 from fabricheck.rfm.pairs import one_each
 
@@ -189,3 +192,16 @@ def test_a_network_check_runs_only_if_requested(two, wording):
     outcome = two("--system=two", "-r")
     assert outcome.status == 1
     wording(outcome.lines_with("only if requested"))
+
+
+@pytest.mark.parametrize("devices", [(0,), (0, 1)])
+def test_pairs_at_the_same_time_are_judged_where_a_node_has_several_devices(devices):
+    check = SimpleNamespace(
+        judged_sizes=lambda: (1 << 20, 4 << 20),
+        latency_sizes=(8, 8192),
+        node_devices=devices,
+        _metric=partial(OsuNodesCheck._metric, None),
+    )
+    names = [metric.name for metric in OsuNodesCheck.expected_metrics(check)]
+    assert ("mbw_mr" in names) == (len(devices) > 1)
+    assert names[:2] + names[-1:] == ["bw", "bibw", "latency"]
