@@ -172,8 +172,8 @@ def first_failure(
 ) -> tuple[str | None, float]:
     """Return the first test that fails by the change, and the processor time that showed it, in s.
 
-    A test that fails without the change, too, is left out, and the others run again. A file of
-    tests that cannot be collected any more is a failure.
+    A test that fails without the change, too, or not again with it, as on a busy machine, is left
+    out, and the others run again. A file of tests that cannot be collected any more is a failure.
     """
     left_out: list[str] = []
     while True:
@@ -185,10 +185,23 @@ def first_failure(
             file = _NOT_COLLECTED.search(str(error))
             failed = f"{file[1]} (cannot be collected)" if file else None
         took = _processor_s() - before
-        if failed is None or passes_without_a_change(failed, scratch):
+        if failed is None:
+            return None, took
+        if not passes_without_a_change(failed, scratch):
+            print(f"{failed} fails without a change, too.", file=sys.stderr, flush=True)
+        elif not _fails(failed, tree):
+            print(f"{failed} failed once, and not again.", file=sys.stderr, flush=True)
+        else:
             return failed, took
-        print(f"{failed} fails without a change, too.", file=sys.stderr, flush=True)
         left_out.append(failed)
+
+
+def _fails(test: str, tree: Tree) -> bool:
+    """Whether a test fails in a tree, or its file cannot be collected there."""
+    try:
+        return tree.first_failure([test.partition(" ")[0]]) is not None
+    except NotRunError:
+        return True
 
 
 @cache
