@@ -28,9 +28,9 @@ these see nothing all tests of the programs and of the simulated node.
 
 A test that fails without the slip, too, or not again with it, sees nothing and is left out. In this
 run of Python a test could fail once, since others kept the machine busy: those that cannot see the
-file were looked at by hand, and six do not count. Of the 300 slips
-15 did not run before the time of a lent machine was over: six of these a test sees since, which is
-a mutant, and nine have a reason. Of C++ the first 21 of 60 have run.
+file were looked at by hand, and six do not count. Of the 300 slips 15 did not run before the time
+of a lent machine was over: six of these a test sees since, which is a mutant, and nine have a
+reason. Of C++ the first 21 of 60 have run.
 """
 
 _NEXT_SECTION = re.compile(r"^## ", re.MULTILINE)
