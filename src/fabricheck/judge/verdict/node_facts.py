@@ -193,9 +193,10 @@ class NodeFacts:
 
     def node_model(self, where: str) -> NodeModel | None:
         """Return the node model of a partition; None if it has none."""
-        cases = (attempt.case for attempt in self.results.attempts)
-        case = next((case for case in cases if case and case.where == where), None)
-        return node_of(where, self.documents, case)
+        for attempt in self.results.attempts:
+            if attempt.case is not None and attempt.case.where == where:
+                return node_of(where, self.documents, attempt.case)
+        return node_of(where, self.documents, None)
 
     @cached_property
     def uncalibrated(self) -> list[str]:
