@@ -1,11 +1,13 @@
 """Variants of the kernels: elements per thread, loads, and the number of blocks (E1 and E8).
 
-All other checks use the defaults: one element of 16 B per thread, plain loads, and as many blocks
-as cover the arrays. These checks tell whether another variant is faster on a kind of device, and
-how many compute units a path needs: a grid of N blocks uses at most N compute units.
+All other checks use one element of 16 B per thread, plain loads, and as many blocks as cover the
+arrays, unless config/devices.yaml states another shape. These checks tell whether another variant is
+faster on a kind of device, and how many compute units a path needs: a grid of N blocks uses at most
+N compute units.
 """
 
 from dataclasses import dataclass, field
+from functools import partial
 from itertools import product
 
 import reframe as rfm
@@ -25,6 +27,9 @@ SCAN = ("--elements", ",".join(map(str, ELEMENTS)), "--loads", ",".join(LOADS))
 
 #: Few samples: the variants are compared with each other.
 SAMPLES = ("--max-samples", "15", "--series-time", "0.5")
+
+#: Threads of a block of the kernels between devices, in the other checks as well.
+PEER_BLOCK = 1024
 
 #: The part of the best rate that counts as all of it.
 ENOUGH = 0.95
@@ -51,23 +56,24 @@ class Units(Metric):
         return Figure(self, fewest["grid"], chosen, (fewest,))
 
 
-def of_variants(name, where, loads=LOADS, blocks=(256,), shape=products.USUAL_SHAPE):
+def of_variants(name, where, loads=LOADS, *, blocks, usual):
     """Return the variant that other checks measure, and the best one of some series.
 
     :param loads: how the kernel loads; ``(None,)`` for a kernel that only writes.
     :param blocks: the threads of a block that are tried.
-    :param shape: that of the kernels of other checks.
+    :param usual: threads of a block, elements per thread and loads in other checks.
     """
-    usual = {
+    block_size, elements, usual_loads = usual
+    default = {
         **where,
-        "block_size": shape.block_size,
-        "elements": shape.elements,
-        "loads": shape.loads if len(loads) > 1 else loads[0],
+        "block_size": block_size,
+        "elements": elements,
+        "loads": usual_loads if len(loads) > 1 else loads[0],
     }
     variants = tuple(product(blocks, ELEMENTS, loads))
     over = ("block_size", "elements", "loads")
     return [
-        Metric(f"{name}_default", usual, (), independent=True),
+        Metric(f"{name}_default", default, (), independent=True),
         Metric(f"{name}_best", where, over, "best", among=variants, independent=True, alike=False),
     ]
 
@@ -132,6 +138,7 @@ class stream_variants(StreamVariantCheck):
     def expected_metrics(self):
         """Return the shape of the other checks and the best one, of each kernel."""
         model = self.node.device_model if self.node else None
+        shape = products.kernel_shape(model)
         return [
             metric
             for kernel in ("copy", "triad", "read-only", "write-only")
@@ -139,8 +146,8 @@ class stream_variants(StreamVariantCheck):
                 kernel.replace("-", "_"),
                 self.where(kernel),
                 (None,) if kernel == "write-only" else LOADS,
-                self.blocks(),
-                products.kernel_shape(model),
+                blocks=self.blocks(),
+                usual=(shape.block_size, shape.elements, shape.loads),
             )
         ]
 
@@ -199,8 +206,10 @@ class p2p_variants(PeerVariantCheck):
     """Every number of elements per thread, with plain and with streaming loads."""
 
     descr = "Variants of kernels from and to a peer (E8)"
-    arguments = SCAN
-    metrics_of = staticmethod(of_variants)
+    arguments = ("--block-size", str(PEER_BLOCK), *SCAN)
+    metrics_of = staticmethod(
+        partial(of_variants, blocks=(PEER_BLOCK,), usual=(PEER_BLOCK, 1, "plain"))
+    )
 
 
 @rfm.simple_test
@@ -208,5 +217,5 @@ class p2p_blocks(PeerVariantCheck):
     """From one block to more than there are compute units."""
 
     descr = "The number of blocks that fill the path to a peer (E8)"
-    arguments = ("--block-size", "1024", *SWEEP)
+    arguments = ("--block-size", str(PEER_BLOCK), *SWEEP)
     metrics_of = staticmethod(of_sweep)

@@ -96,6 +96,7 @@ def test_several_devices(whole, devices):
     assert line(results, devices, "stream_local").startswith("/programs/stream --devices each ")
     # Through the switch every peer is alike.
     assert "/p2p --pairs 0-1 --operations " in line(results, devices, "p2p_scan")
+    assert f" --sizes 4:{32 << 30} " in line(results, devices, "pingpong_single")
     # As it was calibrated.
     assert " --kernels triad " in line(results, devices, "stream_scan")
     bound = f"mpirun -np {devices} --map-by pe-list={CORES[devices]}:ordered:hwtcpus "
