@@ -1,9 +1,9 @@
 """Variants of the kernels: elements per thread, loads, and the number of blocks (E1 and E8).
 
 All other checks use one element of 16 B per thread, plain loads, and as many blocks as cover the
-arrays, unless config/devices.yaml states another shape. These checks tell whether another variant is
-faster on a kind of device, and how many compute units a path needs: a grid of N blocks uses at most
-N compute units.
+arrays, unless config/devices.yaml states another shape. These checks tell whether another variant
+is faster on a kind of device, and how many compute units a path needs: a grid of N blocks uses at
+most N compute units.
 """
 
 from dataclasses import dataclass, field
