@@ -65,8 +65,8 @@ RULES: tuple[tuple[str, str, Sequence[str]], ...] = (
 _BUILDS = ("host", "sim")
 _COMMON = "cpu"
 
-#: What sees a slip that the likeliest tests do not.
-_ALL_TESTS = ("programs", "sim")
+#: What starts programs, and sees most of what the unit tests do not.
+_OF_PROGRAMS = ("programs", "sim")
 
 #: Seconds that a build may take, and that a list of tests may take.
 _BUILD_S, _TESTS_S = 900, 900
@@ -164,7 +164,7 @@ def _first_failure(slip: Slip, tree: Tree, scratch: str) -> str | None:
         command = ["ctest", "--test-dir", f"build/{name}", "--timeout", "120"]
         if subprocess.run(command, cwd=tree.folder, capture_output=True).returncode:
             return "(unit tests)"
-    for tests in (*chosen.likeliest(slip), _ALL_TESTS):
+    for tests in (_OF_PROGRAMS, *chosen.likeliest(slip)):
         if tests:
             failed, _ = chosen.first_failure(tree, tests, scratch, _TESTS_S)
             if failed is not None:

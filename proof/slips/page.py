@@ -23,8 +23,8 @@ Changes of annotations are drawn again; a slip with which the package cannot be 
 
 In C++ rules of our own change operators, bounds, orders and units (`proof/slips/cpp.py`). What does
 not compile, or leaves the machine code as it was, is drawn again. The unit tests run (those of the
-host's programs are in `make test-all`), then the tests that `make check` would choose, and where
-these see nothing all tests of the programs and of the simulated node.
+host's programs are in `make test-all`), then all tests of the programs and of the simulated node,
+and where these see nothing those that `make check` would choose.
 
 A test that fails without the slip, too, or not again with it, sees nothing and is left out. In this
 run of Python a test could fail once, since others kept the machine busy: those that cannot see the

@@ -118,8 +118,9 @@ class HostBinding {
 
  private:
   bool bound_ = false;
-  int former_policy_ = 0;
-  std::array<unsigned long, 16> former_domains_{};  // a bit for each domain
+  // Unused on a simulated node, which sets no policy.
+  [[maybe_unused]] int former_policy_ = 0;
+  [[maybe_unused]] std::array<unsigned long, 16> former_domains_{};  // a bit for each domain
 };
 
 }  // namespace fabricheck

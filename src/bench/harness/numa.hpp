@@ -42,7 +42,7 @@ class CoreBinding {
   ~CoreBinding();
 
  private:
-  hwloc_bitmap_t before_ = nullptr;
+  [[maybe_unused]] hwloc_bitmap_t before_ = nullptr;
 };
 
 }  // namespace fabricheck
