@@ -54,6 +54,7 @@ def recorded(command, programs, tmp_path_factory):
     return folder
 
 
+@pytest.mark.full
 def test_a_dry_run(command, recorded, wording):
     found = table.load(recorded)
     theirs = [name for tool in TOOLS for name in launches.NAMES[tool]]
@@ -120,6 +121,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize("faults", FAULTS, ids=",".join)
+@pytest.mark.full
 def test_a_tool_that_fails_is_one_sentence_and_the_rest_goes_on(
     command, programs, few, tmp_path, monkeypatch, faults
 ):

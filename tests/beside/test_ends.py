@@ -37,6 +37,7 @@ def interrupted(programs, folder, launch, number):
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
+@pytest.mark.full
 def test_a_signal_leaves_what_was_recorded_and_no_end(command, programs, tmp_path, number):
     folder = tmp_path / "out"
     code, said = interrupted(programs, folder, "stream-from-host-1", number)

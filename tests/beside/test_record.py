@@ -23,6 +23,7 @@ def one_round(programs, tools, folder, limit_s=300.0):
     return record(folder, programs, tools, 1, limit_s)
 
 
+@pytest.mark.full
 def test_good_rounds(recorded):
     folder, said = recorded
     found = table.load(folder)
@@ -84,6 +85,7 @@ FAULTS = [
 
 
 @pytest.mark.parametrize(("code", "faults"), FAULTS)
+@pytest.mark.full
 def test_failures_are_recorded_and_the_rest_goes_on(
     programs, tools, tmp_path, monkeypatch, code, faults
 ):

@@ -134,6 +134,7 @@ def needed(tmp_path):
         ("MPI_HOME", "cuda", "libmpi_gtl_cuda.so"),
     ],
 )
+@pytest.mark.full
 def test_both_routes_link_the_library_of_the_mpi_release(
     tmp_path, cray, route, runtime, name, wording
 ):
@@ -166,6 +167,7 @@ def test_cc_as_the_compiler_itself_uses_the_folder_of_the_module(tmp_path, cray)
 
 
 @pytest.mark.parametrize("variable", ["PE_MPICH_GTL_DIR_amd_gfx90a", "CRAY_MPICH_ROOTDIR", None])
+@pytest.mark.full
 def test_elsewhere_it_is_found_by_the_modules_or_the_option(tmp_path, cray, variable):
     elsewhere = tmp_path / "elsewhere"
     (elsewhere / "gtl").mkdir(parents=True)
@@ -200,6 +202,7 @@ def test_a_folder_without_an_mpi_is_not_replaced_by_the_mpi_of_the_path(tmp_path
     assert f"MPI_HOME is '{tmp_path}', where there is neither bin/mpicxx" in sentence
 
 
+@pytest.mark.full
 def test_another_mpi_gets_none_though_the_modules_are_loaded(tmp_path, cray):
     plain = tmp_path / "opt" / "mpich-4.2"
     plain.parent.mkdir()

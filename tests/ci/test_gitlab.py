@@ -197,6 +197,7 @@ def test_a_value_that_can_not_be_is_a_sentence_before_anything_runs(name, value,
 
 
 @pytest.mark.parametrize("name", ["generate.sh", "every-node.sh"])
+@pytest.mark.full
 def test_a_site_that_is_not_configured_is_one_sentence(checkout, name):
     ended = script(checkout, name, FABRICHECK_SITE="local:nope", FABRICHECK_NODES="2")
     assert ended.returncode == 2
@@ -245,6 +246,7 @@ def generated(checkout, **variables):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_a_site_of_ones_own_has_a_job_that_starts_its_pipeline(checkout):
     sites = own_sites(checkout / "sites", "gpu")
     ended = generated(checkout, FABRICHECK_SITE="north", FABRICHECK_SITES=sites)
@@ -386,6 +388,7 @@ def test_jobs_that_measure_keep_their_results_however_they_end():
     assert PIPELINE[".machine"]["retry"]["when"] == ["runner_system_failure", "scheduler_failure"]
 
 
+@pytest.mark.full
 def test_a_child_is_valid_and_names_no_place_of_this_machine(child):
     checked = schema_faults(child)
     assert checked.returncode == 0, checked.stdout
@@ -434,6 +437,7 @@ def test_a_child_has_what_its_parent_was_started_with(child):
     assert made["workflow"] == {"rules": [{"when": "always"}]}
 
 
+@pytest.mark.full
 def test_what_decides_how_a_check_runs_is_in_its_job(tmp_path):
     file = tmp_path / "child.yml"
     overlay = ROOT / "config/nodes/overlays/link-0-6-gone.yaml"

@@ -36,6 +36,7 @@ def asked(shell, words):
         ("fish", "fabricheck site check jur", "jureca:mi250", "lumi"),
     ],
 )
+@pytest.mark.full
 def test_a_shell_completes(shell, words, wanted, never):
     found = asked(shell, words)
     assert wanted in found and never not in found

@@ -266,6 +266,7 @@ def test_two_host_links_that_are_slow_at_some_sizes_only_are_no_sure_diagnosis()
     assert found.unsure and found.doubts == ["many"]
 
 
+@pytest.mark.full
 def test_a_peak_is_no_level_that_all_devices_stay_behind(mi250x):
     """Floors are a part of a peak, which no healthy node reaches."""
     session = mi250x.sample(random.Random(SEED), [Fault(component(mi250x, "HBM of device 3"), 0.9)])

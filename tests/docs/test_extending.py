@@ -164,6 +164,7 @@ def test_the_files_through_which_a_value_travels_are_there():
             assert last is not None, f"{step}: {name}"
 
 
+@pytest.mark.full
 def test_claim_and_figure(tree):
     printed = run(tree, LOOK).splitlines()
     assert printed == [
@@ -174,6 +175,7 @@ def test_claim_and_figure(tree):
     ]
 
 
+@pytest.mark.full
 def test_the_limits_have_their_sources(tree):
     """Of the site and of a published record; `limits check` follows both."""
     asked = ("from fabricheck.cli import app; app()", "limits", "check", "--json")
@@ -262,6 +264,7 @@ def test_a_metric_that_lacks_something_is_refused_in_one_sentence(tree, tmp_path
         ),
     ],
 )
+@pytest.mark.full
 def test_the_third_party_tool_is_judged(tree, tmp_path, printed, status, exit_code, said):
     tool = tmp_path / "bin" / "devcopy"
     tool.parent.mkdir()

@@ -89,6 +89,7 @@ def written(made_once):
     return made_once("pages", make) / "docs"
 
 
+@pytest.mark.full
 def test_no_line_of_a_page_is_left_without_its_table(written):
     made = runpy.run_path(str(ROOT / "ci" / "docs_pages.py"))
     line, note = (re.compile(f"^<!-- ({'|'.join(made['TABLES'])}) ", re.M), made["NOTE"])
@@ -127,10 +128,12 @@ def test_no_line_of_a_page_is_left_without_its_table(written):
         ("evidence/parity.md", "| the paper, figure 2 | `paper-h2d-*` | "),
     ],
 )
+@pytest.mark.full
 def test_a_page_of_the_reference_is_made_of_the_code(written, page, row):
     assert row in (written / page).read_text()
 
 
+@pytest.mark.full
 def test_the_page_of_exports_has_every_column_as_it_is(written):
     text = (written / "reference" / "export.md").read_text()
     table = [line.strip("| ").split(" | ") for line in text.splitlines() if line.startswith("| `")]
@@ -142,6 +145,7 @@ def test_the_page_of_exports_has_every_column_as_it_is(written):
     ]  # fmt: skip
 
 
+@pytest.mark.full
 def test_the_page_of_commands_has_the_help_of_each_and_the_exit_codes(written):
     page = (written / "reference" / "commands.md").read_text()
     for path in ("fabricheck verdict", "fabricheck results", "fabricheck results list"):

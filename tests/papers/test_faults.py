@@ -195,6 +195,7 @@ def test_a_conversion_to_another_unit_is_refused(changed, node, change, said):
         ("fitted", "STREAM copy in the memory", {"percent_of": "path"}),
     ],
 )
+@pytest.mark.full
 def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, section, title, change):
     plan = read_plan(changed(lambda c: read(c, section, title).update(change)), node)
     tables = evaluate(plan, documents).tables[section]

@@ -36,6 +36,7 @@ def rules(told: Told) -> set[str]:
     return {reason.partition(": ")[0] for reason in told.reasons}
 
 
+@pytest.mark.full
 def test_a_user_without_a_name_measures(machine):
     told = machine.ask(ALL["user"])
     assert rules(told) <= {"left-out-checks", "other-programs"}, told
@@ -66,6 +67,7 @@ def test_the_name_of_a_pod_is_no_name_of_a_node(machine):
     assert any("accept-x7k2p has the name of a pod" in each for each in told.caveats), told
 
 
+@pytest.mark.full
 def test_memory_that_no_file_tells_is_no_lack_of_devices(machine):
     told = machine.ask(ALL["proc"])
     assert rules(told) <= {"left-out-checks", "other-programs"}, told

@@ -89,6 +89,7 @@ def test_two_ranks_of_this_machine(with_mpi, checks):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_wrong_data_of_one_rank(with_fault):
     suite = with_fault("mpi", "rank:1:flip-bit:8:3")
     ended = run(suite, HOST, checks=["mpi_data"])

@@ -202,6 +202,7 @@ def of_a_version(request, healthy, suite):
 
 
 @pytest.mark.slow
+@pytest.mark.full
 def test_checks_and_claims_are_of_one_engine_whatever_the_version_of_rocm(of_a_version):
     suite, (engines, rate, small) = of_a_version
     series = {

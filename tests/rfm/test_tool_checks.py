@@ -95,6 +95,7 @@ def values(suite, check):
     return {key.rsplit(":", 1)[-1]: value[0] for key, value in case["perfvalues"].items()}
 
 
+@pytest.mark.full
 def test_pairs_and_collectives_of_osu(node):
     outcome = node("-r", "-n", "osu_device_0|osu_all_pairs|osu_own_device|osu_collectives$")
     assert outcome.status == 0
@@ -145,6 +146,7 @@ def test_what_is_faster_than_a_device_s_memory_is_refused_between_its_ranks(node
 
 
 @pytest.mark.parametrize("meant", [False, True])
+@pytest.mark.full
 def test_links_that_a_variable_takes_from_collectives_are_a_setting_unless_the_site_means_it(
     node, meant, wording
 ):
@@ -171,6 +173,7 @@ def test_where_the_first_devices_are_the_best_they_are_not_measured_twice(node, 
     assert "(0 failure(s), 0 expected failure(s), 2 skipped" in outcome
 
 
+@pytest.mark.full
 def test_collectives_of_nccl(node):
     outcome = node("-r", "-n", "rccl_collectives|rccl_scaling|rccl_scan|rccl_threads")
     assert outcome.status == 0
@@ -234,6 +237,7 @@ def test_a_missing_program_is_named(node):
     assert f"There is no program {missing} for environment cuda" in outcome
 
 
+@pytest.mark.full
 def test_host_memory_is_measured_where_a_machine_has_an_osu(suite, monkeypatch):
     # Without OSU its folder has no check for this machine.
     suite.topics = ("osu", "stream")

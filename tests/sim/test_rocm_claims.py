@@ -35,6 +35,7 @@ def outcomes(*found):
     return {verdict.claim.id: verdict for verdict in evaluate(chosen, observed)}
 
 
+@pytest.mark.full
 def test_claims_of_one_engine_hold_on_both_beside_the_defaults(documents):
     _, ran = documents
     for order in (("on", "off", "defaults"), ("defaults", "off", "on")):

@@ -156,6 +156,7 @@ def test_messages_by_tcp_are_slow_and_late(messages, overlaid):
         ("nic-gone", "1-7,2-8"),  # device 5 of node 1 has the widest path to the NIC of device 3
     ],
 )
+@pytest.mark.full
 def test_ranks_that_share_a_nic_have_its_rate_together(messages, overlaid, overlay, together):
     found = messages("--pairs", "1-7,2-8", "--operations", "bandwidth",
                      "--together", f"{together},3-9", model=overlaid(overlay))  # fmt: skip
