@@ -3,6 +3,7 @@
 #include <cmath>
 #include <random>
 
+#include "harness/energy.hpp"
 #include "harness/sampling.hpp"
 #include "harness/status.hpp"
 
@@ -181,4 +182,14 @@ TEST_CASE("a time that is not positive is an error, not a rate") {
     CHECK_THROWS_AS((void)calibrate(broken, {}, 0), Failure);
     CHECK_THROWS_AS((void)take_samples(broken, 1, {}), Failure);
   }
+}
+
+TEST_CASE("a batch that is held for its energy lasts a second") {
+  FakeDevice device{0.3};
+  SamplingRules rules;
+  rules.meter = std::make_shared<EnergyMeter>(
+      std::vector<EnergyCounter>{}, [] { return nlohmann::json::array(); }, 0.0);
+  const auto held = hold(device.run(), {{{0.6}, 0.6}}, 2, rules);
+  REQUIRE(held != nullptr);
+  CHECK(held->operations == 4);
 }

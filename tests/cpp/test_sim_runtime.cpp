@@ -130,6 +130,15 @@ TEST_CASE("an event has no time before its stream has come to it") {
   CHECK(hipGetLastError() == hipErrorNotReady);
   FABRICHECK_HIP(hipEventSynchronize(event));
   CHECK(hipEventElapsedTime(&milliseconds, event, event) == hipSuccess);
+  hipEvent_t later = nullptr;
+  FABRICHECK_HIP(hipEventCreate(&later));
+  work(stream, {});
+  FABRICHECK_HIP(hipEventRecord(later, stream.get()));
+  CHECK(hipEventElapsedTime(&milliseconds, event, later) == hipErrorNotReady);
+  CHECK(hipEventElapsedTime(&milliseconds, later, event) == hipErrorNotReady);
+  (void)hipGetLastError();
+  FABRICHECK_HIP(hipEventSynchronize(later));
+  FABRICHECK_HIP(hipEventDestroy(later));
   FABRICHECK_HIP(hipEventDestroy(event));
 }
 
@@ -427,6 +436,20 @@ TEST_CASE("a device without links has no peers") {
         hipErrorInvalidDevice);
   CHECK(hipMemcpyPeerAsync(own.as<void>(), 9, array.as<void>(), 0, 64, stream.get()) ==
         hipErrorInvalidDevice);
+  (void)hipGetLastError();
+}
+
+TEST_CASE("a copy between devices names two that exist") {
+  const TimedStream stream(0);
+  const auto from = Buffer::on_device(0, 64);
+  const auto to = Buffer::on_device(1, 64);
+  const auto copied = [&](int to_device, int from_device) {
+    return hipMemcpyPeerAsync(to.as<void>(), to_device, from.as<void>(), from_device, 64,
+                              stream.get());
+  };
+  CHECK(copied(1, 0) == hipSuccess);
+  CHECK(copied(9, 0) == hipErrorInvalidDevice);
+  CHECK(copied(1, 9) == hipErrorInvalidDevice);
   (void)hipGetLastError();
 }
 

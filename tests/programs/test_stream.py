@@ -52,6 +52,8 @@ def test_energy_without_a_counter_is_a_note(stream):
     document = load(ran.output)
     assert document["notes"] == ["energy is not measured: no device has a counter of it"]
     assert "energy" not in document["series"][0]
+    without = stream(*QUICK, "--devices", "0", "--kernels", "copy", "--energy-time", "0")
+    assert without.code == 0 and load(without.output)["notes"] == []
 
 
 def test_the_document_goes_to_standard_output_without_a_file(programs):

@@ -119,6 +119,10 @@ def test_one_launch_of_eight_ranks_has_everything(launch):
                  for one in chosen(ran, operation=operation, experiment="E10")}  # fmt: skip
         assert set(times) == set(range(2, 9))
         assert times[8] > times[2] > 0
+    # A broadcast to one other rank is a message to it.
+    message_us = (64 << 10) / pairs(ran, "bandwidth")[0, 1] / 1e3
+    to_one = [one for one in chosen(ran, operation="bcast") if one["ranks"] == [0, 1]]
+    assert message_us < to_one[0]["median"] < 1.1 * message_us
     checked = {}
     for one in chosen(ran, experiment="E12", datatype="double"):
         checked[one["operation"], one["bytes"]] = one["verification"]["bytes_checked"]
