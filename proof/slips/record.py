@@ -18,10 +18,14 @@ from proof.slips.drawing import Slip
 
 
 @cache
-def reasons() -> dict[tuple[str, str, str], str]:
-    """Return why no test needs to see a slip, by its file and its line before and after."""
-    entries = yaml.safe_load((ROOT / "proof" / "slips" / "reasons.yaml").read_text())
-    return {tuple(entry["slip"]): entry["why"] for entry in entries}
+def survivors() -> dict[tuple[str, str, str], dict[str, str]]:
+    """Return what came of slips, by the file and its line before and after.
+
+    why: no test needs to see it. seen_by: the test of C++ that sees it since; in Python it is a
+    mutant.
+    """
+    entries = yaml.safe_load((ROOT / "proof" / "slips" / "survivors.yaml").read_text())
+    return {tuple(entry.pop("slip")): entry for entry in entries}
 
 
 @cache
@@ -42,19 +46,27 @@ class Outcome:
     counts: bool = True
 
     @property
-    def mutant(self) -> Mutant | None:
-        """The mutant that makes the same change, whose tests see it; None without one."""
-        return mutants().get((self.slip.path, self.slip.after))
+    def seen_since(self) -> str | None:
+        """The tests that see it, which were written since or were not chosen; None without one.
+
+        In Python they are those of the mutant that makes the same change.
+        """
+        mutant = mutants().get((self.slip.path, self.slip.after))
+        return " ".join(mutant.tests) if mutant is not None else self._survivor.get("seen_by")
 
     @property
     def reason(self) -> str | None:
         """Why no test needs to see it; None where no reason is known."""
-        return reasons().get((self.slip.path, *self.slip.lines))
+        return self._survivor.get("why")
+
+    @property
+    def _survivor(self) -> dict[str, str]:
+        return survivors().get((self.slip.path, *self.slip.lines), {})
 
     @property
     def is_unexplained(self) -> bool:
-        """Whether it survives, and neither is a mutant since nor has a reason."""
-        return self.seen_by is None and self.mutant is None and self.reason is None
+        """Whether it survives, no test sees it since, and it has no reason."""
+        return self.seen_by is None and self.seen_since is None and self.reason is None
 
     @property
     def text(self) -> str:

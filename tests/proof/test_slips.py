@@ -12,7 +12,7 @@ from proof.mutants import chosen
 from proof.mutants.drawn import DRAWN
 from proof.mutants.runs import ROOT
 from proof.slips import cpp, drawing, page
-from proof.slips.record import Outcome, Record, reasons
+from proof.slips.record import Outcome, Record, survivors
 
 TEXT = '''"""A file."""
 
@@ -147,14 +147,31 @@ def a_slip(mutant, after=None):
 
 def test_a_survivor_is_explained_by_the_mutant_that_makes_the_same_change_or_by_a_reason():
     mutant = DRAWN[0]
-    assert Outcome(a_slip(mutant), None).mutant is mutant
+    assert Outcome(a_slip(mutant), None).seen_since == " ".join(mutant.tests)
     assert not Outcome(a_slip(mutant), None).is_unexplained
     another = a_slip(mutant, (ROOT / mutant.path).read_text() + "pass\n")
     assert Outcome(another, None).is_unexplained and not Outcome(another, "a_test").is_unexplained
 
 
-def test_each_reason_is_of_a_file_that_is_there():
-    assert all((ROOT / path).exists() and why for (path, _, _), why in reasons().items())
+def test_each_survivor_is_of_a_file_that_is_there_and_has_a_reason_or_a_test():
+    for (path, _, _), came in survivors().items():
+        assert (ROOT / path).exists() and len(came) == 1
+        if "seen_by" in came:
+            assert (ROOT / "tests" / came["seen_by"].partition("::")[0]).exists()
+        else:
+            assert came["why"]
+
+
+def test_a_survivor_of_cpp_is_explained_by_the_test_that_sees_it_since():
+    (found,) = [
+        (slip, came)
+        for slip, came in survivors().items()
+        if "cpp/test_sampling.cpp" in came.values()
+    ]
+    (path, before, after), came = found
+    slip = drawing.Slip(path, 1, "operator", before, after)
+    assert Outcome(slip, None).seen_since == came["seen_by"]
+    assert not Outcome(slip, None).is_unexplained
 
 
 def test_a_run_of_one_language_leaves_the_section_of_the_other(monkeypatch, wording):
