@@ -288,7 +288,9 @@ def test_the_program_is_built_and_runs(tree):
     build = tree / "build"
     program = build / "count"
     main = "src/bench/CMakeFiles/count.dir/Unity/unity_0_cxx.cxx.o"
-    # The libraries are those of make build: compiling them anew would take a minute.
+    # The libraries are those of make build, and so is the compiler: anew it would take a minute.
+    made = (ROOT / "build" / "host" / "CMakeCache.txt").read_text()
+    (compiler,) = re.findall(r"^CMAKE_CXX_COMPILER:\w+=(.+)$", made, re.MULTILINE)
     libraries = [
         *(ROOT / "build" / "cpu").rglob("libfabricheck_harness*.a"),
         *(ROOT / "build" / "host").rglob("libfabricheck_h*.a"),
@@ -297,9 +299,9 @@ def test_the_program_is_built_and_runs(tree):
     for command in (
         ["cmake", "-G", "Ninja", "-S", str(tree), "-B", str(build), "-DCMAKE_BUILD_TYPE=Debug"],
         ["cmake", "--build", str(build), "--target", main],
-        ["c++", build / main, *together, "-lhwloc", "-ldl", "-fopenmp", "-o", program],
+        [compiler, build / main, *together, "-lhwloc", "-ldl", "-fopenmp", "-o", program],
     ):
-        subprocess.run(command, check=True, capture_output=True)
+        subprocess.run(command, check=True, capture_output=True, env=os.environ | {"CXX": compiler})
     done = subprocess.run(
         [program, "--output", str(build / "count.json")],
         capture_output=True, text=True, check=True,
