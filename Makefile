@@ -73,15 +73,18 @@ build:
 
 # Configures quietly, and builds so where nobody watches; what fails shows what it said. The MPI is
 # that of .venv/mpich, whose mpiexec starts the programs of local:host (config/sites/local.py).
-# A compiler reads only what itself has precompiled: build/cpu says which it is. Clang links by its own linker.
+# Of host and sim a compiler reads only what itself has precompiled: build/cpu says which it is. Clang
+# links by its own linker.
 programs:
 	@mkdir -p build; export PATH="$$PWD/.venv/mpich/bin:$$PWD/.venv/bin:$$PATH"; \
-	if [ -e build/cpu/CMakeCache.txt ]; then \
+	if [ -z "$(filter host sim,$(BUILDS))" ]; then \
+	  :; \
+	elif [ -e build/cpu/CMakeCache.txt ]; then \
 	  export CXX="$$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/cpu/CMakeCache.txt)"; \
 	elif type -P "$(COMPILER)" > /dev/null; then \
 	  export CXX="$${CXX:-$(COMPILER)}"; \
 	fi; \
-	if [[ "$${CXX:-}" == *clang* ]] && type -P ld.lld-15 > /dev/null; then \
+	if [[ "$(COMPILER):$${CXX:-}" == clang*clang* ]] && type -P ld.lld-15 > /dev/null; then \
 	  export LDFLAGS="$${LDFLAGS:--fuse-ld=lld}"; \
 	fi; \
 	for build in $(if $(filter host sim,$(BUILDS)),$(COMMON)) $(BUILDS); do \
