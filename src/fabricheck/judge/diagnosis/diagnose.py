@@ -292,7 +292,7 @@ class _Diagnosed:
             sizes=self._sizes(loss, explained),
             devices=list(loss.what.devices),
             explains=sum(number < len(self.session.misses) for number in explained),
-            odds=round((without.cost - best.cost) / 2 / math.log(10), 1),
+            odds=round(best.likelier_than(without), 1),
             supporting=supporting,
             contradicting=contradicting,
             next=self._further([loss.what.component, *equals]),

@@ -100,6 +100,10 @@ class Hypothesis:
     cost: float = 0.0
     shifts: dict[int, float] = field(default_factory=dict)
 
+    def likelier_than(self, other: Hypothesis) -> float:
+        """Return how many times likelier it is than another one, as a power of ten."""
+        return (other.cost - self.cost) / 2 / math.log(10)
+
 
 #: Returns the indices of the missed limits that a set of components explains.
 Explains = Callable[[Hypothesis], frozenset[int]]
