@@ -6,11 +6,13 @@ from proof.mutants.mutant import Mutant
 
 DRAWN = (
     Mutant(
-        "only a simulated node gets a build of its own runtime",
+        "all but a simulated node get a platform for their build",
         "rfm/build.py",
         "if self.simulated:",
         "if not self.simulated:",
-        ("rfm/test_build_check.py::test_a_build_passes_by_what_it_made_and_fails_in_a_sentence",),
+        (
+            "rfm/test_build_check.py::test_the_build_of_a_simulated_node_has_its_platform_and_no_other_has_one",
+        ),
     ),
     Mutant(
         "a metric that has a direction is left out of a quiet session",
@@ -97,14 +99,18 @@ DRAWN = (
         "rfm/ranks.py",
         'return self.rank_devices[:ranks] if self.buffers == "device" else ()',
         'return self.rank_devices[:ranks] if self.buffers > "device" else ()',
-        ("limits/test_limits.py::test_a_healthy_node_misses_nothing",),
+        (
+            "rfm/test_pairs_of_checks.py::test_ranks_have_devices_where_their_buffers_are_on_devices",
+        ),
     ),
     Mutant(
         "a verdict without a start is in front of all others",
         "judge/verdict/history.py",
         "dated += [(verdict.start or asked, verdict) for verdict in verdicts]",
         "dated += [(verdict.start and asked, verdict) for verdict in verdicts]",
-        ("every_node/test_month.py",),
+        (
+            "export/test_export_files.py::test_a_node_whose_last_verdict_has_no_start_keeps_when_its_sessions_began_and_passed",
+        ),
     ),
     Mutant(
         "idle power is compared at a clock that nobody read",
@@ -401,10 +407,12 @@ DRAWN = (
     ),
     Mutant(
         "odds are no powers of ten",
-        "judge/diagnosis/diagnose.py",
+        "judge/diagnosis/hypotheses.py",
         "/ 2 / math.log(10)",
         "/ 2 ** math.log(10)",
-        ("snapshots/test_snapshots.py::test_what_commands_say_and_write",),
+        (
+            "diagnosis/test_search.py::test_a_likelihood_that_is_a_million_times_as_large_has_six_as_its_power_of_ten",
+        ),
     ),
     Mutant(
         "two of two missed limits are not both",

@@ -313,7 +313,7 @@ def repetition(number, **changes):
     return factories.case("p2p_engine", display_name=shown, unique_name=own, tags=["E7"], **changes)
 
 
-def test_a_repetition_that_fails_is_worse_whatever_the_others_did(command, tmp_path):
+def test_of_repetitions_the_one_that_did_not_pass_is_the_check_that_counts(command, tmp_path):
     for name, ends in (("a", ("pass", "pass")), ("b", ("pass", "fail"))):
         session = SessionBuilder(tmp_path / name)
         for number, end in enumerate(ends):

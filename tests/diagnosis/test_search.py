@@ -74,3 +74,9 @@ def test_the_factors_of_a_set_are_fitted_together():
 def test_a_small_loss_beside_a_large_one_is_named_by_its_own_factor():
     best, _ = search([0.1] * 4 + [0.9], [candidate(0, 0, 1, 2, 3), candidate(1, 4)]).best(slowed(5))
     assert ids(best) == {(0,), (1,)}
+
+
+def test_a_likelihood_that_is_a_million_times_as_large_has_six_as_its_power_of_ten():
+    nothing, likely = Hypothesis(), Hypothesis(cost=-2 * math.log(1e6))
+    assert likely.likelier_than(nothing) == pytest.approx(6)
+    assert nothing.likelier_than(likely) == pytest.approx(-6)

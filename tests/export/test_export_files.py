@@ -2,9 +2,10 @@
 
 import csv
 import json
+import re
 import subprocess
 import sys
-from datetime import datetime
+from datetime import UTC, datetime
 from pathlib import Path
 
 import polars as pl
@@ -16,7 +17,7 @@ from fabricheck.core.text import moment
 from fabricheck.results import export
 from fabricheck.results.columns import columns
 from full_disk import files_of_at_most
-from session_builder import SessionBuilder
+from session_builder import SessionBuilder, sound_node
 
 ROOT = Path(__file__).parents[2]
 COLUMNS = columns()
@@ -157,3 +158,31 @@ def test_metrics_of_nodes_without_a_verdict_say_so(command, tmp_path, monkeypatc
     monkeypatch.setenv("FABRICHECK_RESULTS", str(tmp_path))
     done = command("results", "export", RECORDED, "--prometheus", tmp_path / "n.prom")
     assert f"No node is in {tmp_path}/n.prom: {tmp_path} has no verdict" in done.stderr
+
+
+def test_a_node_whose_last_verdict_has_no_start_keeps_when_its_sessions_began_and_passed(
+    command, results_folder, tmp_path
+):
+    """The next night n2 never gets its job: its verdict is that of the night, and has no start."""
+    for night, lost in ((0, ()), (1, ("n2",))):
+        start = factories.SESSION_START + night * 86400
+        at = datetime.fromtimestamp(start, UTC).isoformat()
+        session = SessionBuilder(results_folder, night, start=start)
+        for node in ("n1", "n2"):
+            if node in lost:
+                session.lost(node)
+            else:
+                changes, document = sound_node()
+                times = {"started": at, "finished": at}
+                session.check("stream_local", node, document | times, **changes)
+        session.write()
+        command("verdict", f"run-{night}", code=None)
+    command("results", "export", "--prometheus", tmp_path / "n.prom", code=None)
+    told = {
+        tuple(re.match(r'fabricheck_node_(\w+)\{node="(\w+)"\}', line).groups()): line.split()[-1]
+        for line in (tmp_path / "n.prom").read_text().splitlines()
+        if re.match(r'fabricheck_node_\w+\{node="\w+"\}', line)
+    }
+    assert (told["exit_code", "n1"], told["exit_code", "n2"]) == ("0", "13")
+    for what in ("session_timestamp_seconds", "pass_timestamp_seconds"):
+        assert float(told[what, "n1"]) - float(told[what, "n2"]) == 86400

@@ -27,6 +27,7 @@ def recorded(command):
     return found, said
 
 
+@pytest.mark.slow
 def test_a_row_stands_for_each_check_metric_series_and_sample(recorded, wording):
     found, said = recorded
     folder = ResultsFolder(RECORDED)

@@ -4,6 +4,7 @@ import pytest
 
 import factories
 from fabricheck.core.errors import NotFoundError
+from fabricheck.core.text import moment
 from fabricheck.judge.verdict.judging import began
 from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
@@ -54,6 +55,14 @@ def test_a_check_that_had_started_is_told(two_killed, wording):
     _, first = ResultsFolder(two_killed).unreported()[0]
     [problem] = [entry.problem for entry in documents_of(first) if entry.problem]
     wording(str(problem))
+
+
+def test_the_start_of_a_killed_session_is_that_of_a_document_in_s_since_1970_and_0_where_unknown(
+    two_killed,
+):
+    starts = {name: source.start for name in (FIRST, SECOND) for source in read([name]).sources}
+    at = moment(factories.document()["started"])
+    assert starts == {FIRST: at.timestamp(), SECOND: 0}
 
 
 def test_when_a_session_without_a_document_began_is_unknown(two_killed):

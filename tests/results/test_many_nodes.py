@@ -1,6 +1,7 @@
 """Sessions and jobs of several nodes on the command line: each node stands for itself."""
 
 import os
+from types import SimpleNamespace
 
 import pytest
 
@@ -10,6 +11,7 @@ from fabricheck.results import requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.observed import observe
 from fabricheck.results.reading import of_session, read
+from fabricheck.results.rows import by_place
 from session_builder import PARTITION, SIMULATED, SessionBuilder, document_of, write_job
 
 THREE = {"node1": 10.0, "node2": 7.0, "node3": 10.1}
@@ -49,6 +51,20 @@ def test_a_check_that_never_got_a_node_is_with_the_only_one(results_folder):
     folder = ResultsFolder(results_folder)
     (found,) = of_session(folder, folder.latest()).observed
     assert (found.on, found.apart, len(found.cases)) == ("node1", "", 2)
+
+
+def test_by_place_checks_without_a_node_join_the_one_node_that_their_partition_has():
+    of_nodes = {"a:gpu": ("node1", None), "b:gpu": ("node1", "node2", None), "c:gpu": (None,)}
+    rows = [
+        SimpleNamespace(where=where, scheduler_node=name)
+        for where, names in of_nodes.items()
+        for name in names
+    ]
+    assert {place: len(found) for place, found in by_place(rows).items()} == {
+        ("a:gpu", "node1"): 2,
+        ("b:gpu", "node1"): 1, ("b:gpu", "node2"): 1, ("b:gpu", None): 1,
+        ("c:gpu", None): 1,
+    }  # fmt: skip
 
 
 def test_results_of_chosen_nodes(command, three, wording):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -106,3 +107,14 @@ def test_it_runs_only_if_requested(builds, wording):
     assert outcome.status == 1
     wording(outcome.lines_with("only if requested"))
     assert "Nothing to run" in outcome
+
+
+def test_the_build_of_a_simulated_node_has_its_platform_and_no_other_has_one(suite):
+    """The programs that it built read the platform from where it is written."""
+    suite.topics = ("build",)
+    for system, platforms in (("local:sim-mi250x", 1), ("local:host", 0)):
+        outcome = suite("--dry-run", "-n", "build", f"--system={system}")
+        assert outcome.status == 0, outcome
+        written = list(suite.results.rglob("build/node.json"))
+        assert len(written) == platforms, written
+        shutil.rmtree(suite.results)

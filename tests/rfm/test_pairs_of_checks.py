@@ -12,7 +12,7 @@ import site_checks
 from fabricheck.core.checkout import ROOT
 from fabricheck.node import load
 from fabricheck.rfm.pairs import peers_of_the_first
-from fabricheck.rfm.ranks import MpiPairsCheck
+from fabricheck.rfm.ranks import MpiCheck, MpiPairsCheck
 
 
 @pytest.mark.parametrize(
@@ -66,3 +66,9 @@ def test_messages_of_the_host_s_memory_have_no_link_of_devices(buffers, by_class
     groups = MpiPairsCheck.groups(check)
     assert ("links4" in groups) == by_class
     assert (set(groups) == {""}) != by_class
+
+
+@pytest.mark.parametrize(("buffers", "devices"), [("host", []), ("device", [4, 5])])
+def test_ranks_have_devices_where_their_buffers_are_on_devices(buffers, devices):
+    check = SimpleNamespace(buffers=buffers, rank_devices=range(4, 8))
+    assert list(MpiCheck.devices_of(check, 2)) == devices
