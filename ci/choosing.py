@@ -39,7 +39,8 @@ USER = 4.0
 QUOTED, FEW = 10.0, 20
 
 #: What it counts that a test names the folder of a page, as the words of prose are those of any
-#: test, or the folder of a new file, of which no test has words.
+#: test, or the folder of a new file, of which no test has words; twice that of one that names the
+#: file, or reads all such files of the folder.
 READS = 100.0
 
 #: What puts a test before all that only have words of a change.
@@ -55,6 +56,10 @@ IN_NAME, IN_TEXT, IN_USED, IN_HELPER, IN_ABOUT = 3.0, 1.0, 0.5, 0.05, 0.5
 
 #: How little a word gains by being there more often, and a long text loses.
 SATURATION, LENGTH = 1.5, 0.3
+
+#: How much less a test counts for each test of its file that is likelier: another file may see what
+#: these do not.
+AGAIN = 0.02
 
 #: What the words of a test count by the steps between it and the file; the last is of those without
 #: a way, which may start the file as a program.
@@ -99,9 +104,9 @@ class Test:
         return in_row(self.uses)
 
 
-def _naming(folder: str) -> tuple[str, ...]:
-    """Return the ways in which a text names a folder."""
-    return f'"{folder}"', f"{folder}/", f'/{folder}"'
+def _names_folder(text: str, folder: str) -> bool:
+    """Return whether a text names a folder."""
+    return any(name in text for name in (f'"{folder}"', f"{folder}/", f'/{folder}"'))
 
 
 @cache
@@ -289,8 +294,8 @@ class Tree:
             return []
         of_dry_runs = ast.unparse(file.defined["OF_DRY_RUNS"])
         texts = sorted((file.path.parent / "expected").glob("*.txt"))
-        slow = "mark.slow" in decorators
-        return [text for text in texts if (repr(text.stem) in of_dry_runs) == slow]
+        of_others = "not in OF_DRY_RUNS" in decorators
+        return [text for text in texts if (repr(text.stem) in of_dry_runs) != of_others]
 
     def _used(self, file: File, node: Function) -> Iterator[tuple[File, ast.stmt]]:
         """Yield what a test uses of its file, the fixtures of its folders, and other test files."""
@@ -325,12 +330,15 @@ class Tree:
         else:
             *folders, name = Path(path).parts
             inner = [folder for folder in folders if folder != Path(path).stem][::-1]
+            # What reads all files of a folder that end so.
+            alike = f'"*{Path(path).suffix}"'
             for file in self.files.values():
-                if name in file.text:
+                in_folder = bool(inner) and _names_folder(file.text, inner[0])
+                if name in file.text or (alike in file.text and in_folder):
                     steps[file.module] = 0
                     continue
                 for way, folder in enumerate(inner, 1):
-                    if any(pattern in file.text for pattern in _naming(folder)):
+                    if _names_folder(file.text, folder):
                         steps[file.module] = way
                         break
         todo = sorted(steps, key=steps.__getitem__)
@@ -429,12 +437,18 @@ class Tree:
             if way <= 1:
                 scores[number] *= 1 + NEAR * self._rarity(of_way[0] + way * of_way[1])
                 if reads_folder:
-                    scores[number] += READS
+                    scores[number] += READS * (2 - way)
             scores[number] += quoting.get(number, 0)
             if test.id in recording:
                 scores[number] += FIRST
             if test.path == change.path and any(line in test.text for line in changed):
                 scores[number] = math.inf
+        # Less of a test that has likelier ones in its file.
+        likelier: Counter[str] = Counter()
+        for number in sorted(scores, key=lambda test: -scores[test]):
+            path = self.tests[number].path
+            scores[number] /= 1 + AGAIN * likelier[path]
+            likelier[path] += 1
         return [self.tests[number] for number in sorted(scores, key=lambda test: -scores[test])]
 
 

@@ -136,6 +136,7 @@ def test_other_devices_are_shown_side_by_side(command, folder):
     assert "stream_local copy_worst GB/s 100 90" in said
 
 
+@pytest.mark.slow
 def test_like(command, folder, monkeypatch):
     # ReFrame is asked once: it takes a second and a half.
     asked = listing.ask(HOST, checks_folders())

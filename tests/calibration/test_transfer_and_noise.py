@@ -75,6 +75,7 @@ def calibrated(folder, tmp_path):
     return folder
 
 
+@pytest.mark.slow
 def test_only_what_does_not_depend_on_the_number_of_devices_is_taken(calibrated, wording):
     found = changes.transfer(calibrated, HOST, OTHER)
     assert {(one.check, one.metric): one.entry[0] for one in found.changes} == {
@@ -160,6 +161,7 @@ def of_lumi():
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("check", "metric", "expected"),
     [

@@ -397,6 +397,7 @@ def test_a_child_is_valid_and_names_no_place_of_this_machine(child):
     assert not re.search(r"(?<![\w}\"])/(?:tmp|home|work|usr|builds)/", text)
 
 
+@pytest.mark.slow
 def test_each_job_of_a_child_keeps_junit_and_results(child):
     found = jobs(yaml.safe_load(child.read_text()))
     verdict = found.pop("verdict local:host")

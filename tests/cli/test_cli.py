@@ -491,6 +491,7 @@ def test_as_a_process_in_a_pipe(one_session):
     assert "\x1b" not in done.stdout and " 10.1 " in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [(["summary"], 0), (["results", "show", "--json"], 0), (["--help"], 141), (["bogus"], 2)],

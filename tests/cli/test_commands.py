@@ -30,6 +30,7 @@ def test_every_command_of_a_module_is_in_the_list():
     assert typer.main.get_group(cli.commands).commands.keys() == cli.COMMANDS.keys()
 
 
+@pytest.mark.slow
 def test_every_command_is_in_the_help_of_the_command_line_or_of_its_group():
     def below(group, path=()):
         context = typer.Context(group)

@@ -117,6 +117,7 @@ def test_each_command_that_shows_something_has_json():
     assert all("--json" in text or "json=True" in text for text in texts)
 
 
+@pytest.mark.slow
 @mock.patch.dict(os.environ)  # the sessions of snapshots set variables of their own
 @pytest.mark.parametrize("call", ASKED | USED)
 def test_json_has_the_names_and_the_numbers_of_the_text(command, call, tmp_path, monkeypatch):

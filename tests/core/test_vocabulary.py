@@ -91,6 +91,7 @@ def strangers(source: str, name: str) -> list[str]:
     ]
 
 
+@pytest.mark.slow
 def test_checks_claims_and_figures_have_words_of_the_vocabulary():
     found = [
         stranger

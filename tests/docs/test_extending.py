@@ -135,6 +135,7 @@ def listed(tree: Path, partition: str) -> set[str]:
     return set(re.findall(r"^- (\w+)", said, re.MULTILINE))
 
 
+@pytest.mark.slow
 def test_the_site_has_the_checks_of_its_node(tree):
     found = listed(tree, "north:gpu")
     assert "tiny_copies" in found and found == listed(tree, "lumi:gpu")

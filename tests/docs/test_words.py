@@ -72,6 +72,7 @@ def test_every_replaced_word_is_found_and_its_replacement_is_none():
     assert not found("occasional, whomsoever")
 
 
+@pytest.mark.slow
 def test_strings_of_python_have_no_replaced_word():
     wrong = [
         f"{path.relative_to(ROOT)}:{line}: {', '.join(words)}"

@@ -197,6 +197,7 @@ def test_python_that_cannot_load_a_session_is_said(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_what_python_says_first_is_no_list_of_modules(tmp_path, monkeypatch):
     """As a site's start-up file of Python may."""
     monkeypatch.setattr(staging, "_LOADS", f"print('Welcome to node1.'); {staging._LOADS}")

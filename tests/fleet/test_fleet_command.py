@@ -111,6 +111,7 @@ def test_json_has_every_node_and_metric(tables, capsys):
     assert found["sessions"] == {SLOW: [["run-0", str(tables / "slow.parquet")]]}
 
 
+@pytest.mark.slow
 def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys, healthy):
     slower = pl.when(pl.col("metric") == "read_links4_worst").then(0.93)
     faster = slower.when(pl.col("metric") == "bcast_8").then(0.5)
@@ -147,6 +148,7 @@ def test_before_and_after_tell_what_is_worse_better_gone_and_new(tables, capsys,
     assert (check["check"], check["worse"], check["better"]) == ("p2p_kernel", ["n002"], [])
 
 
+@pytest.mark.slow
 def test_nothing_changed_ends_with_0_and_what_disappeared_with_11(tables, capsys, healthy):
     same = tables / "healthy.parquet"
     assert run(capsys, same, "--after", same)[0] == 0
@@ -168,6 +170,7 @@ def test_a_change_within_the_floor_of_compare_is_unchanged(tables, capsys, healt
     assert "0 metrics worse, 0 better, 101 unchanged" in out
 
 
+@pytest.mark.slow
 def test_a_node_that_changed_within_the_floor_is_not_worse(tables, capsys, healthy):
     same = tables / "healthy.parquet"
     own = (pl.col("node") == SLOW) & (pl.col("metric") == "bcast_8")
@@ -243,6 +246,7 @@ def test_the_page_stands_alone_and_its_links_lead_somewhere(tables, capsys):
     assert (page.parent / "../slow.parquet").exists()
 
 
+@pytest.mark.slow
 def test_the_page_of_thousands_of_nodes_stays_small(tmp_path, capsys):
     rows = drawn_fleets.fleet(9408, 3, checks=["mpi_collectives"])
     rows.write_parquet(tmp_path / "fleet.parquet")

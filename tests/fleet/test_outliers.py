@@ -190,6 +190,7 @@ def test_of_24_recorded_sessions_the_one_with_a_slow_copy_and_a_slowed_one_stand
     assert set(names(judged)) == {"h07", "h10"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("nodes", [3, 5, 8, 12, 40])
 def test_of_few_healthy_nodes_none_is_named(nodes):
     for seed in range(5):

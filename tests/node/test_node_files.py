@@ -79,6 +79,7 @@ def test_who_changes_what_was_read_changes_no_later_reading(tmp_path):
 REQUIRED = [place for place in keys(GOOD) if needed(place)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("place", REQUIRED, ids=lambda place: ".".join(map(str, place)))
 def test_a_missing_key_is_named(tmp_path, place):
     content = copy.deepcopy(GOOD)

@@ -22,6 +22,7 @@ CASES = dict(EVERY)
 OUTCOMES = {"reproduced": REPRODUCED, "refuted": REFUTED, "missing": NOT_TESTABLE}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("which", OUTCOMES)
 @pytest.mark.parametrize("name", sorted(CASES))
 def test_claim(name, which):

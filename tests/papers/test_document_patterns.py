@@ -91,6 +91,7 @@ def ids() -> set[str]:
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("theirs", "pattern"),
     [

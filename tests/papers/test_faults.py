@@ -203,6 +203,7 @@ def test_a_wrong_convention_leaves_nothing_within(changed, node, documents, sect
     assert not any(row.within for row in table.rows)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("changes", "place", "said"),
     [

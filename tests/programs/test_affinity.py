@@ -65,6 +65,7 @@ def test_what_the_launcher_bound_is_told(programs, mpiexec, environment, tmp_pat
     assert [rank["cores"] for rank in load(output)["ranks"]] == [[core] for core in wanted]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "code", "said"),
     [

@@ -48,6 +48,7 @@ def chosen(ran, **wanted):
     return [one for one in ran.series if all(one[k] == value for k, value in wanted.items())]
 
 
+@pytest.mark.slow
 def test_one_launch_gives_all_pairs_and_collectives(of_three):
     ran = of_three
     document = load(ran.output)
@@ -109,6 +110,7 @@ def test_disjoint_pairs_at_once_are_shares_and_their_sum(mpi):
         assert [one["bytes_moved"] // (64 << 10) for one in series] == [ways, ways, 2 * ways]
 
 
+@pytest.mark.slow
 def test_rounds_have_every_pair_of_four_ranks_at_once(mpi):
     ran = mpi(*QUICK, *ONLY_PAIRS, "--operations", "bandwidth", count=4)
     assert ran.code == 0, ran.err
@@ -191,6 +193,7 @@ def test_a_fault_outside_of_all_that_is_received_is_bad_usage(mpi):
     )
 
 
+@pytest.mark.slow
 def test_a_trial_only_verifies_and_says_what_it_did_not_reach(mpi):
     ran = mpi(*FEW, "--trial")
     assert ran.code == 0, ran.err

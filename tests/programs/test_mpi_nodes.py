@@ -41,6 +41,7 @@ def launch(on_nodes):
     return launch
 
 
+@pytest.mark.slow
 def test_counterparts_alone_and_at_once_are_messages_between_nodes(launch):
     document = launch(
         "--operations", "latency,bandwidth,bandwidth-both", "--single-messages", "200"

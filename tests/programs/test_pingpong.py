@@ -218,6 +218,7 @@ def test_bad_input_gets_one_sentence_and_its_exit_code(pingpong, arguments, code
 TWO_SERIES = (*QUICK, "--memory", "pageable", "--operations", "h2d", "--sizes", "4,8")
 
 
+@pytest.mark.slow
 def test_a_rank_that_hangs_between_copies_is_named(pingpong):
     ran = pingpong(2, *TWO_SERIES, "--inject-fault", "rank:1:hang:4", "--time-limit", "2")
     assert [one["bytes"] for one in ran.series] == [4, 4]
@@ -228,6 +229,7 @@ def test_a_rank_that_hangs_between_copies_is_named(pingpong):
     )
 
 
+@pytest.mark.slow
 def test_a_rank_that_fails_ends_all_where_the_launcher_ends_none(
     programs, environment, mpiexec, tmp_path
 ):

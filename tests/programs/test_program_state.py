@@ -56,6 +56,7 @@ def test_a_run_has_a_snapshot_before_and_after_in_less_than_a_tenth_of_a_second(
     assert before["opening_seconds"] is after["opening_seconds"] is None
 
 
+@pytest.mark.slow
 def test_a_process_that_keeps_a_core_busy_is_named(run, greedy):
     for _ in range(5):  # on a loaded machine others may have taken more
         state = load(run("stream", *LONG).output)["state"]
@@ -71,6 +72,7 @@ def test_a_process_that_keeps_a_core_busy_is_named(run, greedy):
     assert 0.2 <= found["cores"] <= 1.1
 
 
+@pytest.mark.slow
 def test_the_ranks_of_a_launch_are_no_others(programs, mpiexec, environment, tmp_path):
     # A name of its own: other programs of that name may run here.
     name = f"m{os.getpid()}"

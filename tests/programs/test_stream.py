@@ -287,6 +287,7 @@ def started(programs: Path, target: Path, *arguments: str) -> subprocess.Popen[s
     pytest.fail(f"{partial} held no series before the run ended")
 
 
+@pytest.mark.slow
 def test_a_killed_run_leaves_no_document_but_what_it_had(programs, tmp_path):
     target = tmp_path / "result.json"
     process = started(programs, target, "--sizes", "1KiB:64MiB", "--series-time", "0.2")
@@ -300,6 +301,7 @@ def test_a_killed_run_leaves_no_document_but_what_it_had(programs, tmp_path):
     assert partial["series"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])
 def test_an_interrupted_run_says_so_in_its_document(programs, tmp_path, number):
     target = tmp_path / "result.json"

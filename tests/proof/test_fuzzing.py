@@ -26,6 +26,7 @@ def fuzzer(tmp_path_factory):
     return Fuzzer(readers(), tmp_path_factory.mktemp("texts"), SEED)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", readers())
 def test_damage_is_a_sentence_or_the_right_values(fuzzer, name):
     failures = [fuzzer.case(name, number) for number in range(CASES)]

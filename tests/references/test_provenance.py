@@ -192,6 +192,7 @@ def copied(tmp_path_factory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CHANGES)
 def test_a_change_by_hand_is_found(copied, name):
     file, old, new, expected = CHANGES[name]
@@ -359,6 +360,7 @@ def outside_of_the_rule(found: References) -> dict[tuple[str, str, str], str]:
     return wrong
 
 
+@pytest.mark.slow
 def test_every_limit_of_a_site_has_the_tolerance_of_the_rule(copied):
     assert {
         "lumi",

@@ -49,6 +49,7 @@ def of_settings_and_checks(tmp_path_factory):
     return loaded(results, settings, *checks, without=" ".join(LIBRARIES))
 
 
+@pytest.mark.slow
 def test_settings_and_checks_load_nothing_that_reads_results(of_settings_and_checks):
     ours = [name for name in of_settings_and_checks if name.startswith("fabricheck.")]
     assert "fabricheck.rfm.base" in ours
@@ -83,6 +84,7 @@ for command in json.load(sys.stdin):
 """
 
 
+@pytest.mark.slow
 def test_a_command_that_reads_results_does_not_load_reframe(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", IMPORTED],
@@ -114,6 +116,7 @@ def fabricheck(suite, *arguments):
     return subprocess.run(command, env=suite.environment(), capture_output=True, text=True)
 
 
+@pytest.mark.slow
 def test_the_dependencies_alone_run_a_check_and_show_it(base_alone):
     outcome = base_alone.shell("-r", "-n", "stream_local")
     assert outcome.status == 0 and "Ran 1/1 test case(s)" in outcome, outcome

@@ -164,6 +164,7 @@ STATED = {
 }  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("entry", STATED)
 @pytest.mark.parametrize("partition", ["models:mi300x", "local:gpu"])
 def test_what_a_site_states_of_a_metric_comes_before_the_floor(

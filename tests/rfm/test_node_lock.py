@@ -137,6 +137,7 @@ def test_the_start_of_a_holder_is_that_of_its_process(other):
     assert abs((start - before).total_seconds()) < 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("others", "environment", "own"),
     [

@@ -180,6 +180,7 @@ def h100(command, folder, *ids, links=18):
     return str(folder / "h100.yaml")
 
 
+@pytest.mark.slow
 def test_a_machine_without_references_is_judged_by_the_floors_of_any_node(command, suite, tmp_path):
     """Link classes that no file has are no error; what every healthy node reaches is required."""
     # No record has devices whose links are so few, though these tell who they are.

@@ -112,6 +112,7 @@ MACHINES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("system", "machine"), [(system, name) for system, names in MACHINES.items() for name in names]
 )

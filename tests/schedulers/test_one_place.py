@@ -6,6 +6,8 @@ import ast
 import re
 from pathlib import Path
 
+import pytest
+
 import fabricheck
 
 PACKAGE = Path(fabricheck.__file__).parent
@@ -69,6 +71,7 @@ def names_of(file: Path) -> set[str]:
     return {word for word in words if NAMED.search(word)}
 
 
+@pytest.mark.slow
 def test_only_the_table_names_a_scheduler():
     files = {
         str(file.relative_to(PACKAGE)): names_of(file)

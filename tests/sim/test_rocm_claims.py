@@ -45,6 +45,7 @@ def test_claims_of_one_engine_hold_on_both_beside_the_defaults(documents):
         )
 
 
+@pytest.mark.slow
 def test_of_the_defaults_alone_they_are_not_testable_where_engines_share_copies(documents):
     overlay, ran = documents
     found = outcomes(ran["defaults"], ran["off"])

@@ -94,6 +94,7 @@ def test_two_ranks_on_a_device_take_its_memory_twice(launch):
         assert all(600 < rate < 700 for rate in found.values())
 
 
+@pytest.mark.slow
 def test_a_large_message_is_verified_by_a_slice_and_a_small_one_whole(by_kernel):
     for one in chosen(by_kernel, operation="bandwidth"):
         assert one["bytes"] == 256 << 20
@@ -102,6 +103,7 @@ def test_a_large_message_is_verified_by_a_slice_and_a_small_one_whole(by_kernel)
         assert one["verification"]["bytes_checked"] == 2 * 16
 
 
+@pytest.mark.slow
 def test_one_launch_of_eight_ranks_has_everything(launch):
     ran = launch("--sizes", "64KiB", "--collective-sizes", "64KiB", "--counts", "1009,16411")
     assert ran.code == 0, ran.err
@@ -203,6 +205,7 @@ def test_bad_input_ends_a_simulation_with_its_exit_code(launch, arguments, code,
     assert not ran.document["complete"]
 
 
+@pytest.mark.slow
 def test_messages_of_rocm_6_3_are_by_as_many_engines_as_copies_are(launch):
     hosts = ["device0", "device1", "device6", "device2"]
     ran = launch("--together", "none", *ONLY_PAIRS, hosts=hosts, overlay="rocm-6-3")

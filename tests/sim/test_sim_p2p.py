@@ -145,6 +145,7 @@ def test_of_one_to_all_the_sum_is_judged_and_noisy_shares_are_shown(run):
     assert (ran.code, ran.document["outcome"]["status"]) == (0, "good")
 
 
+@pytest.mark.slow
 def test_the_node_with_a_percent_of_noise_is_not_noisy(run):
     for seed in range(3):
         ran = run("p2p", "--sizes", "64MiB", "--operations", "engine,latency",

@@ -35,6 +35,7 @@ def host_of(series):
     return series["destination" if series["operation"] == "d2h" else "source"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("node", "name"), PLACEMENTS)
 def test_every_placement_of_a_node_has_memory_and_devices_where_it_says(pingpong, node, name):
     placement = placements(load(node))[name]

@@ -73,6 +73,7 @@ def test_what_changes_with_time_follows_the_clock_of_the_soak(run, tmp_path):
     assert 1800 <= wrong["at_s"] <= 2600
 
 
+@pytest.mark.slow
 def test_a_wrong_bit_is_found_where_it_lies_whichever_slot_is_written(run, tmp_path):
     hour = ("--size", "1GiB", "--load-time", "3600", "--pass-time", "360", "--pairs", "none")
     slots = []

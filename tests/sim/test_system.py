@@ -72,6 +72,7 @@ def of(found, operation, role):
     return {ranks: value for (*what, ranks), value in found.items() if what == [operation, role]}
 
 
+@pytest.mark.slow
 def test_the_published_values_of_lumi_follow(messages, published):
     devices = tuple(f"device{device}" for device in range(8))
     together = ",".join(f"{device}-{device + 8}" for device in range(8))
@@ -86,6 +87,7 @@ def test_the_published_values_of_lumi_follow(messages, published):
     assert 1e3 * node == pytest.approx(published["lumirfm-mbwmr-internode"], rel=0.01)
 
 
+@pytest.mark.slow
 def test_a_message_between_counterparts_has_its_nic_alone_and_together(messages):
     found = messages("--pairs", "0-6,6-0,4-10", "--together", "0-6,1-7,2-8,3-9",
                      "--operations", "bandwidth,bandwidth-both,latency")  # fmt: skip

@@ -477,6 +477,7 @@ def expanded(word: str) -> list[str]:
     return [str(path) for path in sorted(Path().glob(word))] if "*" in word else [word]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [one for one in SNAPSHOTS if one not in OF_DRY_RUNS])
 def test_what_commands_say_and_write(name, alike, without_additions):
     compare(name, alike)

@@ -257,6 +257,7 @@ def test_what_is_no_lock_has_its_reason(tmp_path, text, reason):
         CHECK["read"](str(tmp_path / "spack.lock"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["spack.lock", "spack-commit", "fabricheck.specs"])
 def test_a_file_that_the_environment_lacks(install, checkout, name):
     install("--new-lock", "--no-build", "site")
@@ -348,6 +349,7 @@ def test_packages_of_the_system_are_named_before_anything_is_done(install, check
     assert install("site", version=None).returncode == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("faults", "code", "sentence"),
     [

@@ -98,6 +98,7 @@ def test_a_composed_scan_of_rccl_tests(name):
     assert [row.size for row in result.rows] == list(SIZES)
 
 
+@pytest.mark.slow
 @every_good
 def test_no_cut_passes(name):
     """Behind the line that ends the output nothing is told any more."""

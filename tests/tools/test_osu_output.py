@@ -154,6 +154,7 @@ def test_no_cut_passes(name):
         assert isinstance(refusal(cut, program, sizes), GarbledOutput)
 
 
+@pytest.mark.slow
 @every_good
 @pytest.mark.parametrize("by", ["word", "-1", "nan", "inf", "-8.05", "1e3", "0.00"])
 def test_no_other_cell_passes(name, by):

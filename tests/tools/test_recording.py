@@ -286,6 +286,7 @@ PLUGIN = r"\1NET/OFI Selected provider is {}, fabric is x (found 4 nics)\n\1Usin
 ON_CXI = PLUGIN.format("cxi", "AWS Libfabric")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("first", "second", "changes", "said"),
     [

@@ -43,6 +43,7 @@ def test_it_names_the_component_its_equals_and_the_checks_that_tell_more(command
         assert words in said.output
 
 
+@pytest.mark.slow
 def test_a_terminal_shows_what_it_is_doing_and_a_pipe_does_not(session):
     line = [Path(sys.executable).with_name("fabricheck"), "diagnose", session]
     piped = subprocess.run(line, capture_output=True, text=True)
