@@ -72,3 +72,13 @@ def test_messages_of_the_host_s_memory_have_no_link_of_devices(buffers, by_class
 def test_ranks_have_devices_where_their_buffers_are_on_devices(buffers, devices):
     check = SimpleNamespace(buffers=buffers, rank_devices=range(4, 8))
     assert list(MpiCheck.devices_of(check, 2)) == devices
+
+
+def test_devices_are_not_compared_by_messages_that_take_microseconds_within_them(monkeypatch):
+    monkeypatch.setenv("FABRICHECK_SIM_OSU", "/osu")
+    folders = [ROOT / "reframe_checks" / "osu"], ROOT / "reference_values"
+    with site_checks.set_up("local:sim-mi250x", *folders) as checks:
+        (own,) = [one for one in checks if type(one).__name__ == "osu_own_device"]
+        names = [metric.name for metric in own.judged_metrics()]
+    assert [name for name in names if name.endswith("_alike")] == ["bandwidth_64MiB_alike"]
+    assert "bandwidth_4MiB_worst" in names
