@@ -332,8 +332,8 @@ class OsuPairCheck(OsuCheck, special=True):  # type: ignore[call-arg]
 class OsuOwnDeviceCheck(OsuCheck, special=True):  # type: ignore[call-arg]
     """Bandwidth between two ranks on one device, which is the only device that they see.
 
-    Devices are compared at the largest size alone: a smaller message takes microseconds within a
-    device, and what starts its copy decides them (docs/evidence/h200.md).
+    Devices are compared at the largest size alone: messages of 4 MiB take microseconds within a
+    device, and differed by a fifth from run to run on healthy ones (docs/evidence/h200.md).
     """
 
     def launches(self) -> Sequence[Launch]:
