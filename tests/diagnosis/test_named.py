@@ -232,6 +232,21 @@ def test_few_blocks_are_no_evidence_of_a_path():
         assert [one.series.get("grid") for one in found.values()] == [None] * count
 
 
+def test_kernels_of_several_block_sizes_tell_nothing_of_the_memory(h200):
+    """As measured on an H200, where writes by blocks of 64 threads had a third of the rate."""
+    fault = Fault(component(h200, "host link of device 1"), 0.6)
+    session = h200.sample(random.Random(SEED), [fault])
+    session.documents = dict(session.documents) | {
+        "stream_variants": factories.document(
+            series=[
+                factories.series([rate] * 7, operation="write-only", block_size=threads)
+                for threads, rate in ((64, 1697.0), (128, 3408.0), (256, 4717.0), (512, 4708.0))
+            ]
+        )
+    }
+    assert names(diagnose(session, h200.node)) == [{"host link of device 1"}]
+
+
 def test_a_diagnosis_that_other_measurements_contradict_is_unsure():
     # Copies of two devices are slow, and of four devices both look like all.
     node = planted.Node("a100-booster")
