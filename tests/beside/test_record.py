@@ -39,7 +39,7 @@ def test_good_rounds(recorded):
     assert len(said) == 24 and all(sentence.startswith("[round ") for sentence in said)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_nothing_recorded_names_a_folder(recorded, programs):
     folder, _ = recorded
     for file in folder.iterdir():

@@ -32,7 +32,13 @@ def once():
         yield
 
 
-@pytest.fixture(scope="module", params=sessions.MODELS)
+@pytest.fixture(
+    scope="module",
+    params=[
+        pytest.param(model, marks=[] if model in ("mi250x", "h200") else pytest.mark.full)
+        for model in sessions.MODELS
+    ],
+)
 def every(request):
     return request.param, sessions.healthy(request.param)
 

@@ -33,7 +33,7 @@ def site(made_once):
     return made_once("site", make)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_every_page_is_in_the_site_and_every_link_leads_somewhere(site):
     pages = {file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*.md")}
     assert {page.with_suffix(".html") for page in pages} <= {

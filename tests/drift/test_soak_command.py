@@ -145,7 +145,7 @@ def test_drift_shows_nodes_of_a_job_by_hours_drift_and_errors(results_folder, co
     assert [each["status"] for each in result["soaks"]] == ["PASS", "INCOMPLETE"]
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_page_of_a_day_is_below_two_megabytes(results_folder, command, tmp_path, wording):
     devices = range(8)
     names = [f"copy {device}" for device in devices]

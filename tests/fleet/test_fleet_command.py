@@ -246,7 +246,7 @@ def test_the_page_stands_alone_and_its_links_lead_somewhere(tables, capsys):
     assert (page.parent / "../slow.parquet").exists()
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_the_page_of_thousands_of_nodes_stays_small(tmp_path, capsys):
     rows = drawn_fleets.fleet(9408, 3, checks=["mpi_collectives"])
     rows.write_parquet(tmp_path / "fleet.parquet")

@@ -31,7 +31,12 @@ from site_dry_runs import H200_TOOLS
             500,
             marks=pytest.mark.full,
         ),
-        ("local:gpu", {"FABRICHECK_NODE": "b200", "FABRICHECK_NCCL_TESTS": "/nccl"}, 400),
+        pytest.param(
+            "local:gpu",
+            {"FABRICHECK_NODE": "b200", "FABRICHECK_NCCL_TESTS": "/nccl"},
+            400,
+            marks=pytest.mark.full,
+        ),
         ("h200", H200_TOOLS, 500),
     ],
 )

@@ -234,7 +234,7 @@ def test_the_command_takes_nodes(command, session, tmp_path, wording):
     wording(command("report", "--node", "node9", "--output", folder, code=3).stderr)
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_five_hundred_nodes_are_as_quick_to_look_at(results_folder, one_figure):
     SessionBuilder(results_folder).copies({f"nid{n:04}": 10.0 for n in range(500)}).write()
     files = page.files(contents.page_contents(reading.read()))

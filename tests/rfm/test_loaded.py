@@ -84,7 +84,7 @@ for command in json.load(sys.stdin):
 """
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_a_command_that_reads_results_does_not_load_reframe(tmp_path):
     ended = subprocess.run(
         [sys.executable, "-c", IMPORTED],

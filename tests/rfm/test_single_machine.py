@@ -41,7 +41,7 @@ def own_model(folder, name="mine"):
     [
         pytest.param("mi250", 8, True, marks=pytest.mark.slow),
         # Its devices have no memory of their own that a page could go to.
-        pytest.param("mi300a", 4, False, marks=pytest.mark.slow),
+        pytest.param("mi300a", 4, False, marks=pytest.mark.full),
         pytest.param("mi210", 8, True, marks=pytest.mark.full),
         pytest.param("mi250-two-sockets", 8, True, marks=pytest.mark.full),
         pytest.param("mi250x", 8, True, marks=pytest.mark.full),

@@ -8,7 +8,11 @@ from fabricheck.node import load
 from fabricheck.node.placement import placements
 
 NODES = ("mi250x", "mi250-two-sockets")
-PLACEMENTS = [(node, name) for node in NODES for name in placements(load(node))]
+PLACEMENTS = [
+    pytest.param(node, name, marks=[] if node == "mi250x" else pytest.mark.full)
+    for node in NODES
+    for name in placements(load(node))
+]
 #: Peak of the memory of one NUMA domain of mi250x, GB/s: two channels of DDR4-3200 (config/nodes).
 DOMAIN_PEAK = 51.2
 SIZE = "128MiB"

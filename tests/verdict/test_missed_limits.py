@@ -110,6 +110,7 @@ def test_every_text_of_a_session_counts_its_missed_limits_alike(session, said, p
     assert counted(page) == expected
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("session", [made_slow], indirect=True)
 def test_all_missed_metrics_of_a_check_are_counted(session, said, page, judged):
     """A verdict lists few of many reasons, and says how many more there are."""

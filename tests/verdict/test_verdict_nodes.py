@@ -351,7 +351,7 @@ def test_a_recorded_fault_is_wrong_data_and_named_as_faults_injected(tmp_path, n
     assert found.reasons[0].rule == rule and "(0000:" in found.reasons[0].sentence
 
 
-@pytest.mark.slow
+@pytest.mark.full
 def test_five_hundred_nodes_are_judged_in_seconds(tmp_path):
     cases = [(good_case(node=f"node{number}"), factories.document()) for number in range(500)]
     cases[7] = (cases[7][0] | missed(), factories.document())
