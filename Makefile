@@ -2,7 +2,7 @@
 #              SET=full, SYSTEM=local:sim-mi250x
 # make report  write it again, of the latest session
 # make check   lint, and the tests that are likeliest to see what differs from main: a minute
-# make test    set up, build, lint and test: six to ten minutes in a new clone, by the machine
+# make test    set up, build, lint and test: six to thirteen minutes in a new clone, by the machine
 # make test-all  make test and all the rest, which CI runs before anything lands
 # make times   time these, in new clones on this machine, and tell where their seconds go
 # make setup   set up what measures: no MPI, no programs

@@ -241,14 +241,14 @@ def transfers(
             if key not in by_key:
                 passes = _passed(series, routes)
                 if passes:
-                    alike = (*_shared(key, series), _class(series, routes))
+                    alike = (*_alike(key, series), _class(series, routes))
                     slack, kind = dict.fromkeys(passes, 0.0), _kind(series, routes)
                     by_key[key] = Transfer(key, series, slack, None, alike, kind)
     return by_key
 
 
-def _shared(key: Key, series: Series) -> tuple[Hashable, ...]:
-    """Return what a series shares with similar ones, but for its way.
+def _alike(key: Key, series: Series) -> tuple[Hashable, ...]:
+    """Return what similar transfers have in common, but for their way.
 
     Blocks of another size may be several times as fast, and say nothing of a component.
     """
@@ -401,7 +401,7 @@ def _of_flows(
             passes[_of_device("rank on {0}", series["device"])] = 0.0
         if series["direction"] == "local":
             passes[_of_device("kernels of {0}", series["device"])] = 0.0
-        alike: tuple[Hashable, ...] = (*_shared(key, series), f"{gbs:.3g}")
+        alike: tuple[Hashable, ...] = (*_alike(key, series), f"{gbs:.3g}")
         if small is not None:
             alike = (*alike, _class(series, routes))
         yield Transfer(key, series, passes, gbs, alike, _kind(series, routes), share=share)
