@@ -256,15 +256,6 @@ class Results:
         return (row for check in self.checks for row in series_of(check))
 
     @property
-    def nodes(self) -> Iterator[Node]:
-        """The rows of the requested nodes, including those that never answered."""
-        for source in self.sources:
-            yield from source.nodes
-        present = {row.node for row in self.checks}
-        for job in self.jobs:
-            yield from nodes(job, present)
-
-    @property
     def entries(self) -> Iterator[Entry]:
         """The documents of all sources, or why there is none."""
         return (entry for source in self.sources for entry in source.entries)
