@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import importlib
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -14,6 +15,7 @@ from reframe.frontend.executors import generate_testcases
 import factories
 import site_checks
 from fabricheck.core.checkout import ROOT
+from fabricheck.core.vocabulary import ENV_METRICS
 from fabricheck.judge.verdict import judging
 from fabricheck.results import reading
 from fabricheck.rfm import reframe_internals, started_session
@@ -89,6 +91,17 @@ def test_no_check_vanishes_from_a_shipped_site(tmp_path, monkeypatch, single_mac
         experiments = {tag for tags in own.values() for tag in tags} & partitions.IMPLIED.keys()
         implied = {one for one, names in every.items() if where in {n.split()[0] for n in names}}
         assert experiments == implied, where
+
+
+def test_checks_run_in_one_order_wherever_their_files_are_found_first(suite):
+    """A file system lists the folders of checks in an order of its own."""
+    orders = []
+    for topics in (("stream", "memcpy"), ("memcpy", "stream")):
+        suite.topics, told = topics, suite.folder / topics[0]
+        suite.variables[ENV_METRICS] = str(told)
+        assert suite("--dry-run", "-t", "smoke").status == 0
+        orders.append([json.loads(line)["check"] for line in told.read_text().splitlines()])
+    assert orders == [["memcpy_near", "stream_local"]] * 2
 
 
 def test_a_record_that_cannot_be_read_is_named_and_loses_no_result(results_folder):

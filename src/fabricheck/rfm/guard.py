@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import inspect
 import json
 import os
 from collections.abc import Iterable, Iterator, Sequence
@@ -108,13 +109,19 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     return result
 
 
-def _turn(case: Any) -> int:
+def _turn(case: Any) -> tuple[int, str]:
     """Return when a check runs: first the binding of ranks, since it affects all that is measured,
-    and last what repeats the first measurements.
+    and last what repeats the first measurements; the others by their files.
+
+    ReFrame has the files in the order of the file system, which is another one elsewhere.
     """
     if getattr(case.check, "runs_first", False):
-        return 0
-    return 2 if getattr(case.check, "repeats", "") else 1
+        part = 0
+    elif getattr(case.check, "repeats", ""):
+        part = 2
+    else:
+        part = 1
+    return part, inspect.getfile(type(case.check))
 
 
 def _say_next() -> None:
