@@ -175,6 +175,13 @@ def test_parts_are_refused_also_where_the_driver_does_not_tell_the_mode():
         draft(content)
 
 
+@pytest.mark.parametrize(
+    ("shown", "mode"), [(8, None), (16, "DPX"), (32, "QPX"), (64, "CPX"), (12, None)]
+)
+def test_a_mode_is_known_by_the_devices_that_it_makes_of_each(shown, mode):
+    assert other_devices.mode_of_parts(shown, stated=8) == mode
+
+
 @pytest.mark.parametrize("name", [None, "NVIDIA B200", "NVIDIA Graphics Device"])
 def test_a_b200_with_less_memory_is_no_part_and_has_the_links_of_b200(tmp_path, name, wording):
     """By the values of an H200 its links would pass with half of their bandwidth."""

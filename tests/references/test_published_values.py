@@ -6,7 +6,7 @@ import pytest
 
 from fabricheck.core import yaml_files
 from fabricheck.core.checkout import ROOT
-from fabricheck.references.published import FILE, OWN_FOLDER
+from fabricheck.references.published import FILE, OWN_FOLDER, Record
 
 RECORDS = {one["id"]: one for one in yaml_files.read(OWN_FOLDER / FILE)["records"]}
 IN_GIB = [one for one in RECORDS.values() if one.get("unit") == "GiB/s" and "value_si" in one]
@@ -20,6 +20,16 @@ GIB = 2**30
 @pytest.mark.parametrize("record", IN_GIB, ids=lambda one: one["id"])
 def test_gib_are_converted_to_within_half_a_percent(record):
     assert record["value_si"] == pytest.approx(record["value"] * GIB / 1e9, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "step"), [(1.35, "TB/s", 10), (25.7, "GB/s", 0.1), (850, "MB/s", 0.001)]
+)
+def test_a_value_is_known_to_its_last_printed_digit_in_the_unit_of_the_suite(value, unit, step):
+    one = RECORDS["paper-stream-local"] | {"value": value, "unit": unit}
+    one.pop("value_si", None)
+    one.pop("unit_si", None)
+    assert Record.model_validate(one).step == pytest.approx(step)
 
 
 def test_a_unit_is_computed_from_the_time_of_a_run_where_that_is_printed_and_else_inferred():

@@ -8,6 +8,7 @@ import pytest
 from stand_ins import script
 
 from fabricheck.rfm import jobs
+from fabricheck.rfm.nodes import FabricCheck, MpiNodesCheck
 from fabricheck.schedulers.table import SLURM
 
 #: What a batch script is told by Slurm 22.05 (sbatch --nodes=4 --ntasks-per-node=8), and a task
@@ -81,6 +82,26 @@ def test_a_step_over_several_nodes_has_as_many_tasks_on_each(monkeypatch):
     assert options(tasks=2, nodes=2) == [
         "--nodes=2", "--ntasks=2", "--ntasks-per-node=1", *first, "--cpu-bind=none",
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("kind", "nodes"), [(FabricCheck, 4), (MpiNodesCheck, 2)])
+def test_a_check_of_the_fabric_has_all_nodes_of_the_allocation_and_others_two(
+    monkeypatch, kind, nodes
+):
+    monkeypatch.setenv("SLURM_JOB_NODELIST", "node[1-4]")
+    partition = SimpleNamespace(
+        fullname="site:gpu",
+        scheduler=SimpleNamespace(registered_name="local"),
+        launcher_type=SimpleNamespace(registered_name="srun"),
+    )
+    check = SimpleNamespace(
+        current_partition=partition,
+        name=kind.__name__,
+        nodes=kind.nodes,
+        is_dry_run=lambda: False,
+        skip_if=lambda wrong, why: None,
+    )
+    assert kind.node_count.fget(check) == nodes
 
 
 def test_a_session_that_is_a_step_passes_on_what_is_of_the_job():

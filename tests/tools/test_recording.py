@@ -166,6 +166,15 @@ def test_a_full_disk_is_one_sentence_and_keeps_the_launches_before(tmp_path, wor
     assert not (tmp_path / "result.json").exists()
 
 
+def test_a_line_about_each_launch_says_what_its_first_and_last_size_reached(tmp_path):
+    said = []
+    record(a_plan(tmp_path=tmp_path), tmp_path / "result.json", 60, said.append)
+    assert said == [
+        "[1/2] osu_bw of 2 ranks: 1048576 B 12.9419 GB/s, 16777216 B 5.86634 GB/s",
+        "[2/2] osu_bw of 2 ranks: verified",
+    ]
+
+
 @pytest.mark.parametrize("program", sorted(NCCL_TESTS.operations.keys() - {"sendrecv"}))
 @pytest.mark.parametrize("count", [2, 4, 8])
 def test_every_recorded_output_of_nccl_tests(tmp_path, program, count):

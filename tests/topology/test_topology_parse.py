@@ -312,6 +312,7 @@ DAMAGES = [
         "\nGPU9  ",
         "'GPU9' is in the place of GPU3 in the table 'Bandwidth'",
     ),
+    ("shownodesbw", " GPU1 ", " CARD ", "'CARD' is not a label of column 1 of the table"),
     ("shownodesbw", "50000-100000", "50000-120000", "one link and a multiple of it"),
     ("shownodesbw", "50000-100000", "50000-200000", "the way back is"),
     ("shownodesbw", "50000-100000", "zebra", "'zebra' (GPU0 to GPU6) is not a bandwidth range"),
