@@ -253,6 +253,16 @@ def test_a_limit_of_ones_own_a_part_of_the_peak_and_the_calibrated_one(machine, 
     assert only("node1", record)["cells"][3]["doubts"] == [{"kind": "not-calibrated", "facts": []}]
 
 
+def test_a_check_that_found_wrong_data_misses_its_metric_whatever_the_value(machine, command):
+    wrong = factories.series([1400.0], host_clock=None, verification=factories.mismatched())
+    outcome = {"exit_code": 5, "status": "wrong-data", "message": "The copy is wrong."}
+    machine.job({"node1": 1400.0}, document={"outcome": outcome, "series": [wrong]})
+    record = asked(command, machine, 12, nodes="node1")
+    assert outcomes(record, "memory") == {"node1": "missed"}
+    cell = only("node1", record)["cells"][1]
+    assert [reason["rule"] for reason in cell["reasons"]] == ["wrong-data"]
+
+
 def test_hours_of_soak_are_those_of_its_record(machine, command):
     device = factories.device(0, unique_id="node1-gpu0", pci_address="0000:c1:00.0")
     machine.job({"node1": 1400.0}, document={"devices": [device, factories.device(1)]})

@@ -6,6 +6,7 @@ import pytest
 
 import factories
 from fabricheck.judge.diagnosis.components import candidates, passes, touching
+from fabricheck.judge.diagnosis.search import FURTHER_GAIN
 from fabricheck.judge.diagnosis.transfers import Routes, transfers
 from fabricheck.node import load
 from fabricheck.node.platform import routes
@@ -49,3 +50,22 @@ def test_a_link_that_the_tools_of_the_node_see_is_supposed_to_be_gone_at_a_cost(
         every = touching(node, documents, passing, range(len(passing)))
         costs = {one.component.label: one.cost for one in every if one.places is not None}
         assert costs["link 0-6 gone"] == cost
+
+
+def test_a_link_may_be_slower_for_transfers_of_some_sizes_only_at_a_cost():
+    node, sizes = load("mi250x"), (1 << 16, 1 << 20, 1 << 24, 1 << 30)
+    # Of one transfer the largest size counts: these differ by their block size.
+    reads = [
+        factories.series(
+            experiment="E8", operation="read", direction="one-way", device_set=[0, 6],
+            source=factories.place("peer", 6), bytes=size, block_size=256 * number,
+        )
+        for number, size in enumerate(sizes, 1)
+    ]  # fmt: skip
+    passing = transfers({"p2p_kernel": factories.document(series=reads)}, Routes(node))
+    found = [
+        (one.sizes, [touch.number for touch in one.touched], one.cost)
+        for one in touching(node, {}, passing, {1, 2})
+        if one.component.label == "link 0-6"
+    ]
+    assert found == [(None, [0, 1, 2, 3], 0.0), (sizes[1:3], [1, 2], FURTHER_GAIN)]

@@ -200,8 +200,9 @@ def test_switches_of_one_number_in_two_groups_are_far_from_each_other():
     assert found.least < 0.05
 
 
-def test_four_nodes_name_a_nic_at_half_rate():
-    assert names(attribute(drawn(nic(1, 2, 0.5), nodes=4, seed=4))) == ["nid000001:cxi2"]
+@pytest.mark.parametrize(("factor", "named"), [(0.5, ["nid000001:cxi2"]), (0.95, [])])
+def test_four_nodes_name_a_nic_at_half_rate_and_none_five_per_cent_low(factor, named):
+    assert names(attribute(drawn(nic(1, 2, factor), nodes=4, seed=4))) == named
 
 
 def test_of_six_nodes_with_two_slow_nics_most_pairs_are_slow_and_both_are_named():

@@ -240,6 +240,14 @@ def test_an_unknown_unit_and_a_strange_series_cell_are_compared(table, capsys, h
     assert code == 10 and ": 1 metrics worse, 0 better" in out
 
 
+def test_a_metric_of_two_modes_that_moved_between_them_is_undetermined(capsys, healthy, write):
+    few = METRIC & (pl.col("node") < "n07")
+    before = write(changed(healthy, 0.9 * pl.col("value"), few), "before.parquet")
+    after = write(changed(healthy, 0.95 * pl.col("value")), "after.parquet")
+    _, out, _ = run(capsys, before, "--after", after)
+    assert ": 0 metrics worse, 0 better, 11 unchanged, 1 undetermined;" in out
+
+
 def test_a_count_of_faults_is_said_as_a_count(capsys, healthy, write):
     path = write(faulty(healthy))
     code, out, _ = run(capsys, path)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import platform
 import shutil
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import inventories
 from driver_trees import DIES, Tree
 from fabricheck.tools import look_begun
 from fabricheck.tools.look import Look
+from fabricheck.tools.topology import asking
 from nic_trees import FRONTIER
 
 PROGRAMS = "build/host/bin"
@@ -197,6 +199,22 @@ def test_the_command_that_drains_is_printed_on_evidence_alone(node, look):
     assert line.startswith("scontrol update NodeName=nid001001 State=DRAIN Reason=")
     (arguments,) = look("--drain-lines", code=12).json
     assert arguments[:4] == ["scontrol", "update", "NodeName=nid001001", "State=DRAIN"]
+
+
+@pytest.mark.parametrize("named", ["nid001001", None])
+def test_of_drivers_that_do_not_answer_the_node_is_named(command, tmp_path, monkeypatch, named):
+    monkeypatch.setattr(look_begun, "LIMIT_S", 0.1)
+    monkeypatch.setattr(asking, "_GRACE_S", 0)
+    monkeypatch.delenv("SLURMD_NODENAME", raising=False)
+    if named is not None:
+        monkeypatch.setenv("SLURMD_NODENAME", named)
+    hangs = tmp_path / "inventory"
+    hangs.write_text("#!/bin/sh\nexec sleep 60\n")
+    hangs.chmod(0o755)
+    where = ("--programs", tmp_path, "--state", tmp_path / "l")
+    verdict = command("node", "health", *where, code=13, json=True).json["verdict"]
+    assert verdict["node"] == (named or platform.node())
+    assert [reason["rule"] for reason in verdict["reasons"]] == ["time-limit"]
 
 
 def test_without_a_gpu_it_says_so(command, tmp_path, wording):

@@ -158,10 +158,12 @@ def test_jobs_are_compared_node_by_node(command, results_folder):
 def test_of_many_nodes_those_without_a_change_are_one_line(command, results_folder, tmp_path):
     values = {f"node{number}": 10.0 for number in range(1, 8)}
     SessionBuilder(results_folder).copies(values).write()
+    del values["node6"]
     SessionBuilder(tmp_path / "b").copies(values | {"node5": 7.0}).write()
     shown = " ".join(command("compare", "latest", tmp_path / "b", code=10).stdout.split())
-    assert "Unchanged, shown with --all: node[1-4,6-7]." in shown
+    assert "Unchanged, shown with --all: node[1-4,7]." in shown
     assert "cluster:gpu on node5" in shown and "cluster:gpu on node4" not in shown
+    assert "cluster:gpu on node6" in shown and "Checks missing in B: stream_local" in shown
 
 
 def test_coverage_of_a_job_is_that_of_its_nodes(command, results_folder):

@@ -141,6 +141,8 @@ def test_a_limit_that_a_link_at_half_its_width_reaches(tmp_path, lower, upper, u
     write(folder, document, {"copy_worst": MetricRecord(series=(), reduce="worst", rule=rule)})
     found = judge(results)["node1"]
     assert rules(found) == ({"wide-limits"} if wide else set())
+    if wide:
+        assert found.reasons[0].sentence.startswith("1 limit accepts on cluster:gpu less than ")
 
 
 def test_the_rule_by_which_a_site_accepts_it_is_on_the_screen(command, results_folder):

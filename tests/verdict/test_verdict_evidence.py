@@ -172,6 +172,18 @@ def test_a_line_states_the_reason_that_is_the_evidence(tmp_path):
     assert line.startswith("scontrol") and "HW-FAIL" in line and "has 8 of 16 lanes" in line
 
 
+def test_a_line_states_the_check_that_failed_twice_and_not_one_that_failed_once(tmp_path):
+    folders = []
+    for number, checks in enumerate((["stream_local", "memcpy_near"], ["memcpy_near"])):
+        session = SessionBuilder(tmp_path / str(number), start=factories.SESSION_START + number)
+        for check in checks:
+            slow = missed(f"{check}_worst"), sound_node()[1]
+            session.nodes(of_many(slow, 3), check=check)
+        folders.append(session.write())
+    (line,) = lines(judge(*folders))
+    assert line.startswith("scontrol") and "Metric memcpy_near_worst: " in line
+
+
 @pytest.mark.parametrize(("port", "said"), [(8, False), (None, True)])
 def test_a_narrow_link_is_a_caveat_where_its_port_is_unknown(tmp_path, port, said):
     narrow = factories.device_state(

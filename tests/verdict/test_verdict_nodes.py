@@ -190,14 +190,14 @@ def test_the_nodes_of_a_distributed_session_are_never_absent(tmp_path, wording):
     wording(found["node2"].reasons[0].sentence)
 
 
-def asked_of(results, **node1):
+def asked_of(results, partition="h200:x2", **node1):
     """Let a session have been asked for two nodes."""
     requested = {"node1": RequestedNode(**node1), "node2": RequestedNode()}
     chosen = ("-t", "smoke")
     (results / "output").mkdir(exist_ok=True)
     write(
         results / "output" / "nodes.json",
-        RequestedNodes(partition="h200:x2", chosen=chosen, started=now(), nodes=requested),
+        RequestedNodes(partition=partition, chosen=chosen, started=now(), nodes=requested),
     )
     return results
 
@@ -394,6 +394,16 @@ def test_a_node_that_left_nothing_where_all_others_are_simulated_is_a_simulated_
     assert found["node2*"].simulated.label == "local:sim-mi250x"
     found = session.passed("other", where=HOST).verdicts(nodes=("node2",))
     assert found["node2"].simulated is None
+
+
+def test_nodes_of_a_simulated_partition_that_never_answered_are_simulated_ones(tmp_path):
+    results = SessionBuilder(tmp_path, command=NAMED).passed(where=HOST).write()
+    found = judge(asked_of(results, partition=SIM), nodes=("node3",))
+    assert {name: one.status for name, one in found.items()} == {
+        "node1": "PASS",
+        "node2*": "INCOMPLETE",
+        "node3*": "INCOMPLETE",
+    }
 
 
 def on_cores(monkeypatch, cores, job):
