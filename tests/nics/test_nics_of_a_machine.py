@@ -13,6 +13,7 @@ from fabricheck.core.errors import NotFoundError
 from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.tools.nic_comparison import compare, new_errors
+from fabricheck.tools.nic_matching import match
 from fabricheck.tools.nics import LAST_RESTART, counters, device_file
 from fabricheck.tools.nics import read_nics as read_nics_of
 from nic_trees import (
@@ -254,6 +255,13 @@ def test_a_virtual_machine_tells_no_places_so_names_and_then_addresses_count(tmp
     wording(sentences(found(root, BOOSTER)))
 
 
+def test_in_a_virtual_machine_a_nic_that_is_gone_is_known_by_its_name(tmp_path):
+    root = leonardo(tmp_path)
+    virtual(root)
+    remove(root, "mlx5_2")
+    assert "mlx5_2 in a100-booster, is not there" in only(root, model=BOOSTER)
+
+
 def test_by_numa_domains_where_the_model_states_no_addresses(node, wording):
     (node / "sys/class/cxi/cxi0").rename(node / "sys/class/cxi/x")
     (node / "sys/class/cxi/cxi1").rename(node / "sys/class/cxi/cxi0")
@@ -364,6 +372,19 @@ def test_a_port_of_the_wrong_link_layer_is_a_setting(tmp_path, wording):
     # One that is gone is no setting, though the NIC of storage is there.
     remove(root, "rocep1s0")
     assert len(found(root, BOOSTER).differences) == 1
+
+
+def test_its_name_tells_a_port_of_the_wrong_link_layer_where_devices_have_other_addresses(tmp_path):
+    root = leonardo(tmp_path)
+    port = root / "sys/class/infiniband/mlx5_2/ports/1"
+    put(port / "link_layer", "Ethernet")
+    put(port / "rate", "25 Gb/sec (1X EDR)")
+    shown = read_nics(root, INFINIBAND)
+    for one in shown:
+        one["near_devices"] = ["0000:99:00.0"]
+    matching = match(BOOSTER, shown, INFINIBAND)
+    assert [pair.expected.name for pair in matching.other_kind] == ["mlx5_2"]
+    assert not matching.missing
 
 
 @pytest.mark.parametrize("names", [PREDICTABLE, {"mlx5_2": "rocep143s0"}])

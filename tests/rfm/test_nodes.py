@@ -15,7 +15,7 @@ from fabricheck.node import load
 from fabricheck.node.fabric import load_fabric
 from fabricheck.rfm.metrics import MetricError
 from fabricheck.rfm.network_benchmarks import OsuNodesCheck
-from fabricheck.rfm.nodes import BetweenNodes, NicMedian, unproven
+from fabricheck.rfm.nodes import BetweenNodes, FabricCheck, NicMedian, unproven
 from fabricheck.rfm.pairs import one_each
 
 HERE = Path(__file__).parent
@@ -42,6 +42,22 @@ RIGHT = [used(f"cxi{number}") for number in range(4)]
 
 def told(found, fabric=SLINGSHOT, node=NODE):
     return list(unproven(ranks(*found), fabric, node, NODE.nic_devices))
+
+
+@pytest.mark.parametrize(
+    ("fabric", "absent", "names"),
+    [
+        (SLINGSHOT, (), ["nic_same_switch_median", "nic_same_group_median",
+                         "nic_other_group_median", "unproven"]),
+        (SLINGSHOT, ("same-switch", "other-group"), ["nic_same_group_median", "unproven"]),
+        (ETHERNET, (), ["nic_median", "unproven"]),
+    ],
+)  # fmt: skip
+def test_the_fabric_has_a_metric_of_each_distance_and_one_where_places_are_unknown(
+    fabric, absent, names
+):
+    check = SimpleNamespace(fabric=fabric, absent=absent)
+    assert [metric.name for metric in FabricCheck.expected_metrics(check)] == names
 
 
 def test_the_nearest_nics_and_the_fabrics_provider_are_proved():

@@ -155,20 +155,21 @@ def test_nvidia_rows_are_read_whichever_affinity_is_empty_or_a_list(printed, dom
 
 
 @pytest.mark.parametrize(
-    ("columns", "printed", "cores"),
+    ("columns", "printed", "cores", "domain"),
     [
-        ("\tCPU Affinity", "\t", None),
-        ("\tCPU Affinity", "\t1", "1"),
-        ("\tCPU Affinity\tNUMA Affinity", "\t\t", None),
-        ("\tCPU Affinity\tNUMA Affinity", "\t0-15\t", "0-15"),
+        ("\tCPU Affinity", "\t", None, None),
+        ("\tCPU Affinity", "\t1", "1", None),
+        ("\tCPU Affinity\tNUMA Affinity", "\t\t", None, None),
+        ("\tCPU Affinity\tNUMA Affinity", "\t0-15\t", "0-15", None),
+        ("\tCPU Affinity\tNUMA Affinity", "\t0-15\t3", "0-15", 3),
     ],
 )
-def test_nvidia_rows_of_older_drivers_may_end_with_empty_cells(columns, printed, cores):
+def test_nvidia_rows_of_older_drivers_may_end_with_empty_cells(columns, printed, cores, domain):
     text = texts.topo_m(A100, nics=0).replace("\t0-15\t0\t\tN/A", printed)
     text = text.replace("\tCPU Affinity\tNUMA Affinity\tGPU NUMA ID", columns)
     report = parse_text(text, "x")
     assert report.cpus == (cores,) * 4
-    assert report.numa in (None, (None,) * 4)
+    assert (report.numa or (None,) * 4) == (domain,) * 4
 
 
 def test_nvidia_columns_of_devices_without_a_tab_move_the_others_and_are_refused():

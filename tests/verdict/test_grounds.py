@@ -52,6 +52,11 @@ def test_a_part_of_the_gpus_that_nothing_judged_is_named(tmp_path, experiments, 
     assert named == lacking
 
 
+def test_a_node_that_missed_a_limit_is_not_accepted_though_all_was_judged(tmp_path):
+    found = session(tmp_path, kept_on_gpus("E1", "E2", "E8"), missed())
+    assert (found.status, found.accepted, found.gpus) == ("PERF-FAIL", False, "measured")
+
+
 def test_a_value_without_a_limit_judges_nothing(tmp_path):
     values = {f"{PARTITION}:copy_worst": factories.judged(10.0, 0, None, None)}
     found = session(tmp_path, kept_on_gpus() | {"perfvalues": values})
