@@ -50,6 +50,13 @@ def test_a_component_that_two_others_make_unnecessary_is_none_of_the_set():
     assert ids(best) == {(10,), (11,)}
 
 
+def test_a_component_slows_a_transfer_in_its_part_of_the_time_and_beyond_its_slack():
+    half = math.log(0.5)
+    assert Touch(0, slack=0.0).shift(half) == pytest.approx(half)
+    assert Touch(0, slack=0.0, share=0.5).shift(half) == pytest.approx(-math.log(1.5))
+    assert Touch(0, slack=-2 * half, share=0.5).shift(half) > 0
+
+
 @pytest.mark.parametrize(("part", "is_named"), [(0.963, False), (0.962, True)])
 def test_the_first_component_needs_a_smaller_gain_than_a_further_one(part, is_named):
     only = search([part], [candidate(0, 0)])

@@ -51,6 +51,17 @@ def test_what_limits_transfers_at_once_together_is_of_the_device_that_all_have(p
         assert at_once == together
 
 
+def test_of_transfers_at_once_the_slower_has_so_much_more_slack_as_it_is_slower():
+    routes, by_key = passed("mi250x", *(copy(0, other, devices=[0, 2, 6]) for other in (2, 6)))
+    slower, faster = by_key.values()
+    narrow = min(
+        gbs for name, gbs in routes.gbs.items() if name.kind == "link {0.number}-{1.number}"
+    )
+    assert slower.gbs == pytest.approx(narrow) and narrow < faster.gbs
+    more = slower.slack[FROM_0] - faster.slack[FROM_0]
+    assert more == pytest.approx(math.log(faster.gbs / slower.gbs))
+
+
 @pytest.mark.parametrize(("part", "is_far"), [(0.5, True), (0.9, False)])
 def test_a_rate_far_below_its_narrowest_peak_is_limited_by_what_has_no_peak(part, is_far):
     """A model without a simulation states peaks alone: how fast its engines are is unknown."""

@@ -1,7 +1,12 @@
 """Which messages count as verified: each operation, type and size, on all ranks."""
 
+from types import SimpleNamespace
+
 import pytest
 
+import factories
+from fabricheck.rfm import acceptance
+from fabricheck.rfm.base import MeasuringCheck
 from fabricheck.rfm.metrics import MetricError
 from fabricheck.rfm.ranks import Unverified, cases
 
@@ -62,3 +67,14 @@ def test_what_was_not_verified_on_all_ranks_counts(changed):
 def test_nothing_verified_is_no_value():
     with pytest.raises(MetricError, match="nothing was verified on all ranks of node nid1"):
         value({"host": {"hostname": "nid1"}, "series": []})
+
+
+@pytest.mark.parametrize("bound", [None, acceptance.Bound(100.0, "published", "a document")])
+def test_a_node_with_an_unknown_peak_says_what_values_have_no_bound(bound):
+    check = SimpleNamespace(
+        node=SimpleNamespace(name="draft", unknown_peaks=["host_link.peak_gbs"]),
+        physical_bound=lambda series, ranks: bound,
+    )
+    said = [*MeasuringCheck._not_bounded(check, factories.document())]
+    whether = "not judged: whether values are possible; unknown of draft: host_link.peak_gbs."
+    assert said == ([whether] if bound is None else [])

@@ -10,6 +10,9 @@ import pytest
 import factories
 from fabricheck.cli import diagnose
 from fabricheck.core.errors import NotFoundError, UsageError
+from fabricheck.judge.diagnosis.model import Diagnosis
+from fabricheck.judge.verdict import diagnosing
+from fabricheck.judge.verdict.rules import finding
 from fabricheck.results import metric_records
 from fabricheck.results.metric_records import MetricRecord
 from session_builder import SessionBuilder, good_case, missed, of_mi250x
@@ -105,3 +108,12 @@ def test_measure_refuses_what_an_overlay_changed(command, tmp_path):
     results = write(tmp_path, {"name": "slow", "content": {}})
     said = command("diagnose", results, "--measure", code=UsageError.exit_code)
     assert "run reframe" in said.stderr and "(-S overlay=FILE)" in said.stderr
+
+
+def test_that_nothing_explains_the_misses_stands_behind_the_last_and_is_as_bad_as_it():
+    names = ("topology", "at-times", "too-noisy")
+    reasons = [finding(name, f"Of {name}.") for name in names]
+    nothing = Diagnosis(node_model="mi250x", misses=2, explained=0, degraded=[], unexplained=[])
+    found = diagnosing.with_diagnosis(reasons, nothing)
+    assert [one.rule.name for one in found] == ["topology", "at-times", "diagnosis", "too-noisy"]
+    assert [one.status for one in found] == ["HW-FAIL", "UNSTABLE", "UNSTABLE", "UNSTABLE"]
