@@ -12,6 +12,7 @@ from fabricheck.report import contents
 from fabricheck.results import joined, reading
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.session_checks import checks_of
+from fabricheck.site import software
 from session_builder import SessionBuilder
 
 START = factories.SESSION_START
@@ -162,12 +163,28 @@ def test_nothing_to_join_and_a_folder_that_is_taken(parts, tmp_path):
     assert (parts[0] / "reports" / "run-0.json").read_text() == before
 
 
+def record_software(outputs, says):
+    record = {"written": START + 50, "environments": [{"says": [says]}]}
+    factories.write(outputs / "software" / "software.json", record)
+
+
+@pytest.mark.parametrize("stamp", ["20260101T000000-7", ""])
+def test_jobs_with_the_same_programs_leave_one_record_of_them(parts, tmp_path, stamp):
+    """Also where ReFrame was told to write all sessions into one folder."""
+    for part in parts:
+        (path,) = part.glob("reports/*.json")
+        report = json.loads(path.read_text())
+        report["session_info"]["prefix_output"] += f"/{stamp}"
+        factories.write(path, report)
+        record_software(part / "output" / stamp, "built from A")
+    joined.join(parts, tmp_path / "all")
+    session = ResultsFolder(tmp_path / "all").latest()
+    assert software.sentences(session.outputs, session.start, session.end) == ["built from A"]
+
+
 def test_jobs_with_different_programs_are_no_one_session(parts, tmp_path):
     for part, says in zip(parts, ("built from A", "built from B"), strict=True):
-        record = {"written": START + 50, "environments": [{"says": [says]}]}
-        folder = part / "output" / "software"
-        folder.mkdir(parents=True, exist_ok=True)
-        (folder / "software.json").write_text(json.dumps(record))
+        record_software(part / "output", says)
     with pytest.raises(
         InvalidInputError, match=r"different software.*built from A \| built from B"
     ):

@@ -77,10 +77,12 @@ def join(folders: Sequence[Path], target: Path, whole: str | None = None) -> tup
                 if (folder / part / name).is_dir():
                     shutil.copytree(folder / part / name, target / part / name, dirs_exist_ok=True)
         outputs_of_all = [output for _, session in sessions for output in session.outputs]
-        for outputs in [place for place in outputs_of_all if (place / software.FOLDER).is_dir()][
-            :1
-        ]:
-            shutil.copytree(outputs / software.FOLDER, target / "output" / software.FOLDER)
+        of_software = [place / software.FOLDER for place in outputs_of_all]
+        recorded = [folder for folder in of_software if folder.is_dir()]
+        if recorded:
+            # It may be there already, from an output folder that sessions share.
+            joined_software = target / "output" / software.FOLDER
+            shutil.copytree(recorded[0], joined_software, dirs_exist_ok=True)
         records = [
             read_model(place / CHECKS_FILE, SessionChecks)
             for place in outputs_of_all
