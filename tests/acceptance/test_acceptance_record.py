@@ -7,6 +7,7 @@ import subprocess
 import pytest
 from agreed_nodes import SYSTEM, WAIVER, Machine
 
+from fabricheck.core.errors import InvalidFile
 from fabricheck.judge.acceptance import manifest
 
 NAMESPACE = "fabricheck-acceptance"
@@ -123,6 +124,12 @@ def test_a_manifest_that_is_replaced_is_not_the_signed_one(record, command, word
     # Judged again, the table is not that of the record.
     assert verified["of_record"] == {"table": "table.csv"}
     wording(command("acceptance", "verify", record, code=16).stdout)
+
+
+def test_a_line_of_the_manifest_that_is_no_digest_is_named_by_its_number(command, tmp_path):
+    (tmp_path / manifest.NAME).write_text(f"{'0' * 64}  table.csv\ntable.csv\n")
+    ended = command("acceptance", "verify", tmp_path, code=InvalidFile.exit_code)
+    assert "line 2 is not a digest" in ended.stderr
 
 
 def test_a_signature_by_another_key_is_none_of_the_centre(record, command, tmp_path, closed):

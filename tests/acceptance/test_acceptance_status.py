@@ -221,6 +221,7 @@ def test_a_node_that_never_answered_was_tried(machine, command):
     cell = only("node2", record)["cells"][0]
     assert (cell["tried"], cell["missed"]) == (1, 1)
     assert cell["reasons"][0]["rule"] == "silent"
+    assert only("node2", record)["attempts"][0]["failed_before"] == 0
 
 
 def test_a_report_with_other_values_than_its_documents_does_not_count(machine, command):

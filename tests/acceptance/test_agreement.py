@@ -106,6 +106,13 @@ def test_an_agreement_has_a_column_for_each_set_the_soak_and_each_metric(tmp_pat
     assert agreement.waiver("node19", "set-smoke") is None
 
 
+@pytest.mark.parametrize("most", [1300, 1500])
+def test_a_value_may_have_limits_on_both_sides(tmp_path, most):
+    file = Machine(tmp_path).agree(criteria=[{**MEMORY, "at_most": most}])
+    (criterion,) = agreements.read(file).criteria
+    assert (criterion.at_least, criterion.at_most) == (1300, most)
+
+
 def test_a_system_that_no_site_has_is_refused_with_the_nearest(tmp_path, command, wording):
     machine = Machine(tmp_path)
     file = machine.agree(system="local:sim-mi250")

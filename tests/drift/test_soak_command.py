@@ -118,6 +118,21 @@ def test_the_first_the_last_and_the_worst_round_are_left_whole():
     assert running.left_whole(soak) == {"soak-0001", "soak-0003", "soak-0006"}
 
 
+def test_of_a_round_that_is_not_left_whole_the_record_alone_is_left(results_folder):
+    outputs = results_folder / "output"
+    session = SessionBuilder(results_folder, stamp=factories.stamp(1))
+    report = session.copies({"node1": 10.0}).write_report()
+    mark = factories.mark(results_folder, 1, name="soak-0001")
+    soaks.write(outputs, round_of(1))
+    stage = results_folder / "stage" / "output"
+    stage.mkdir(parents=True)
+    running.delete_sessions(results_folder, {"soak-0002"})
+    assert all(path.exists() for path in (report, mark, stage))
+    running.delete_sessions(results_folder, {"soak-0001"})
+    assert not any(path.exists() for path in (report, mark, stage))
+    assert [path.name for path in outputs.iterdir()] == [soaks.NAME]
+
+
 def test_a_quiet_session_comes_first_and_after_so_many_rounds(results_folder):
     plan = PLAN.model_copy(update={"quiet_every": 2, "quiet_set": "node"})
     soak = replace(soak_of([]), plan=plan)

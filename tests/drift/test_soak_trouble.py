@@ -47,6 +47,7 @@ def test_hours_are_those_of_programs_whatever_the_clock_and_the_wait(measured):
     each = measured()
     assert (each.took_s, each.load_s, each.problem) == (640.0, 600.0, None)
     assert each.commits == ["unknown"]
+    assert {member.better for member in each.members.values()} == {"higher"}
     assert each.devices[0].throttled_s == {"power": 30.0}
 
 

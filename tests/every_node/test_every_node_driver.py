@@ -128,6 +128,11 @@ def test_each_node_ends_for_itself_and_is_noted(a_run, wording):
     assert not (a_run.folder / "node5.started").exists()
 
 
+def test_where_nothing_runs_a_node_is_started_at_once(a_run):
+    a_run.driver({"node1": GOOD}, left_s=5.0).run()
+    assert a_run.file().nodes["node1"].status == 0
+
+
 def test_a_session_is_one_task_beside_which_its_checks_fit(a_run, monkeypatch):
     monkeypatch.setenv("SLURM_NTASKS_PER_NODE", "8")
     monkeypatch.setenv("SLURM_JOB_ID", "7")
@@ -153,6 +158,28 @@ def test_what_hangs_is_asked_to_end_and_the_others_have_ended(a_run, wording):
     assert nodes["node2"].status is None and nodes["node2"].ended is not None
     # Asked first; then all of the node's steps but the one of before, and again what was left.
     assert a_run.cancelled() == ["--signal=TERM 7.2", "7.2 7.3", "7.2 7.3"]
+
+
+def test_between_two_calls_that_end_sessions_others_become_late(a_run, monkeypatch):
+    # Each call takes, say, so long that the next one is due after 0.2 s.
+    monkeypatch.setattr(driver, "_PART", 1e-9)
+    monkeypatch.setattr(driver, "_LONGEST_S", 0.2)
+    monkeypatch.setattr(driver, "GRACE_S", 0.05)
+    steps = "".join(f"7.{n}|fabricheck-every-node|node{n}\\n" for n in (1, 2, 3))
+    a_run.script("squeue", f"#!/bin/sh\nprintf '{steps}'\n")
+    first = time.monotonic()
+    began = iter([first, first + 0.05, first + 0.1])
+
+    def one_after_the_other(*given):
+        started = session.NodeSession(*given)
+        started.began = next(began)
+        return started
+
+    monkeypatch.setattr(driver, "NodeSession", one_after_the_other)
+    a_run.driver(dict.fromkeys(("node1", "node2", "node3"), HANGS), minutes=0.002).run()
+    asked = [line for line in a_run.cancelled() if line.startswith("--signal=TERM")]
+    # On a slow machine more of them are late at the first call.
+    assert len(asked) <= 2 and " ".join(asked).count("7.") == 3
 
 
 def test_an_srun_that_does_not_end_is_killed(a_run):

@@ -121,6 +121,13 @@ def test_with_several_nodes_the_node_is_a_label_and_lost_ones_are_there(
     assert present == {("node1",): 1.0, ("node2",): 1.0, ("node3",): 0.0}
 
 
+def test_nodes_whose_checks_left_no_value_are_told_apart(command, results_folder, tmp_path):
+    session = SessionBuilder(results_folder).copies({"node1": 10.0})
+    session.failed("run", node="node2", perfvalues=None).write()
+    text = written(command, tmp_path / "m.txt")
+    assert of(text, "fabricheck_check_passed", "node") == {("node1",): 1.0, ("node2",): 0.0}
+
+
 @pytest.mark.parametrize("name", ['a "b" \\ c', "a # b", "a b"])
 def test_odd_names_are_escaped_and_gitlab_reads_the_line(command, results_folder, tmp_path, name):
     recorded = without_limits({"copy_worst": 12.5})

@@ -137,6 +137,15 @@ def test_a_file_that_is_neither_table_nor_result_costs_nothing_else(table, capsy
     wording(err)
 
 
+def test_a_session_that_cannot_be_read_costs_nothing_else(table, capsys, tmp_path):
+    report = tmp_path / "results" / "reports" / "run-0.json"
+    report.parent.mkdir(parents=True)
+    report.write_text("{")
+    code, out, err = run(capsys, table, tmp_path / "results")
+    assert code == 4 and f": drawn:gpu: {NODES} nodes" in out
+    assert str(report) in err
+
+
 def test_suffixes_are_those_of_tables_in_capitals_too(folder, healthy):
     (folder / "n01.parquet").rename(folder / "n01.PARQUET")
     assert len(reading.read([str(folder)]).nodes) == 6

@@ -7,7 +7,7 @@ import pytest
 
 import check_rows
 import factories
-from fabricheck.results import requested_nodes
+from fabricheck.results import export, requested_nodes
 from fabricheck.results.folder import ResultsFolder, documents_of
 from fabricheck.results.observed import observe
 from fabricheck.results.reading import of_session, read
@@ -286,6 +286,8 @@ def test_the_nodes_of_jobs_in_several_results_folders_are_rows(tmp_path):
             ),
         )
     found = read([str(tmp_path / "a"), str(tmp_path / "b")], all_sessions=True)
-    assert [(row.node, row.result) for row in found.nodes] == [
-        (name, "lost") for name in ("a1", "a2", "b1", "b2")
-    ]
+    names = ["a1", "a2", "b1", "b2"]
+    assert list(found.requested) == names
+    assert found.reached_by == dict.fromkeys(names, "slurm")
+    exported = [(row["node"], row["result"]) for row in export.stream(found, export.ExportLog())]
+    assert exported == [(name, "lost") for name in names]

@@ -117,6 +117,13 @@ def test_a_session_that_took_longer_than_its_set_may_is_named(command, results_f
     assert one["over"] and one["seconds"] == 60.5
 
 
+def test_checks_with_the_same_parameter_are_two_of_a_set(command, results_folder):
+    cases = [case(name, 1, 3, display_name=f"{name} %domain=0") for name in ("a", "b")]
+    session(results_folder, cases, "-t", "node")
+    (one,) = took(command)["node"]
+    assert (one["seconds"], one["checks"]) == (4, 2)
+
+
 SKIPPED = {"result": "skip", "job_submit_time": None, "job_completion_time_unix": None}
 
 

@@ -131,6 +131,16 @@ def test_all_of_spack_is_there(tree, lumi, wording):
     wording(sentence)
 
 
+def test_only_cray_mpich_has_a_library_for_devices(tree, lumi):
+    host = {**lumi, "extras": lumi["extras"] | {"runtime": "host"}}
+    found = said(site_check.check_spack(host, tree.machine()))
+    assert not any("Cray MPICH" in says for _, says in found)
+    lock = clusters.view("lumi").parent / "spack.lock"
+    lock.write_text(lock.read_text().replace("cray-mpich", "mpich"))
+    found = said(site_check.check_spack(lumi, tree.machine()))
+    assert not any("Cray MPICH" in says for _, says in found)
+
+
 def test_what_builds_is_there(tree, lumi, wording):
     (clusters.view("lumi") / "bin/stream").unlink()
     found = said(site_check.check_spack(lumi, tree.machine()))

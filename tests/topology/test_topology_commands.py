@@ -14,6 +14,7 @@ import topology_texts as texts
 from fabricheck.core.vocabulary import EXIT_DIFFERENT
 from fabricheck.node import load, node_directory
 from fabricheck.rfm import acceptance
+from fabricheck.site import this_machine
 
 PUBLISHED = Path(__file__).parents[1] / "outputs" / "rocm-smi"
 BANDWIDTH = str(PUBLISHED / "published-hugging-face-shownodesbw.txt")
@@ -221,6 +222,13 @@ def test_write_a_draft(command, tmp_path):
     assert "mine.yaml already exists" in failed(command(*arguments, code=2))
     nowhere = command(*arguments[:-1], tmp_path / "nowhere", code=3)
     assert "cannot be written" in failed(nowhere)
+
+
+def test_the_draft_of_this_machine_lies_beside_those_of_others(command, tmp_path, results_folder):
+    (results_folder / "nodes").mkdir()
+    told = described(tmp_path, inventories.kept("mi300x"))
+    command("node", "draft", "--from", told)
+    assert yaml.safe_load(this_machine.draft().read_text())["name"] == this_machine.draft().stem
 
 
 def test_texts_of_tools_do_not_tell_enough_for_a_draft(command, wording):
