@@ -74,6 +74,13 @@ def test_a_fault_is_named_stays_and_would_drain(node, look, fault):
         assert verdict["drain"]["arguments"][:3] == ["scontrol", "update", "NodeName=nid001001"]
 
 
+def test_a_line_from_before_the_first_look_is_told_by_the_next_one_too(node, look):
+    put, rule, _ = FAULTS["log"]
+    put(node)
+    for _ in range(2):
+        assert look(code=12).json["verdict"]["reasons"][0]["rule"] == rule
+
+
 @pytest.mark.parametrize("number", [2, 3])
 def test_an_error_to_report_if_it_comes_again_is_a_note_until_it_does(node, look, number):
     look()
