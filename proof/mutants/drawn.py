@@ -11,7 +11,7 @@ DRAWN = (
         "if self.simulated:",
         "if not self.simulated:",
         (
-            "rfm/test_build_check.py::test_the_build_of_a_simulated_node_has_its_platform_and_no_other_has_one",
+            "rfm/test_parts.py::test_a_build_writes_the_platform_of_a_simulated_node_alone",
         ),
     ),
     Mutant(

@@ -39,9 +39,10 @@ H200 = Path(__file__).parents[1] / "outputs" / "h200"
 RECORDED, LATER, REPORTS = H200 / "session-x2", H200 / "later-x2", H200 / "reports-x2"
 
 
-def check_of(series):
+def check_of(series, **changes):
     """Return the row of a document of some series."""
-    return table.check_row(None, None, Entry(None, None, two_sessions.document(series), None))
+    document = two_sessions.document(series) | changes
+    return table.check_row(None, None, Entry(None, None, document, None))
 
 
 def row_of(series, clock="measured", runtime="rocm"):
@@ -284,6 +285,14 @@ def built(drawn):
         for number, (values, is_latency) in enumerate(drawn)
     ]
     return NodeChecks("", None, (check_of(series),))
+
+
+def test_of_repetitions_of_a_check_the_first_that_did_not_pass_counts():
+    series = [two_sessions.pair(0, 1, [50.0] * 7)]
+    wrong = {"exit_code": 5, "status": "wrong-data", "message": "A word is wrong."}
+    passed, failed = check_of(series), check_of(series, outcome=wrong)
+    before, after = (NodeChecks("", None, rows) for rows in ((passed, passed), (passed, failed)))
+    assert [one.worse for one in compare(before, after).outcomes] == [True]
 
 
 @settings(max_examples=60)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 from reframe.core.exceptions import SanityError
@@ -12,6 +13,7 @@ from reframe.core.exceptions import SanityError
 import factories
 from fabricheck.core.errors import InvalidInputError
 from fabricheck.rfm import acceptance, guard, host, on_partition
+from fabricheck.rfm.build import BuildCheck
 from fabricheck.rfm.metrics import LARGEST, Metric, MetricError, where_measured
 from fabricheck.site import sites
 from fabricheck.tools.topology.host import last_level_cache_bytes
@@ -361,3 +363,12 @@ def test_local_partitions_measure_one_after_the_other():
 
 def test_other_partitions_are_left_to_their_scheduler():
     assert not guard._waits(check_on("slurm"), [check_on("slurm", "a:y"), check_on("local")])
+
+
+@pytest.mark.parametrize("simulated", [True, False])
+def test_a_build_writes_the_platform_of_a_simulated_node_alone(simulated):
+    """The programs that it built read the platform from where it is written."""
+    check = mock.MagicMock(simulated=simulated, without_devices=False, ranks=0)
+    check._started.return_value = [("stream", ())]
+    BuildCheck._set_run(check)
+    assert check._write_platform.called == simulated
