@@ -10,9 +10,7 @@ DRAWN = (
         "rfm/build.py",
         "if self.simulated:",
         "if not self.simulated:",
-        (
-            "rfm/test_parts.py::test_a_build_writes_the_platform_of_a_simulated_node_alone",
-        ),
+        ("rfm/test_parts.py::test_a_build_writes_the_platform_of_a_simulated_node_alone",),
     ),
     Mutant(
         "a metric that has a direction is left out of a quiet session",
