@@ -32,6 +32,9 @@ def ran(outcome) -> list[str]:
 @pytest.fixture(scope="module")
 def whole(shared_suite):
     """The session that a person types, which the tests after it read."""
+    temporary = shared_suite.folder / "temporary"
+    temporary.mkdir()
+    shared_suite.variables["TMPDIR"] = str(temporary)
     return shared_suite, shared_suite.shell("-r")
 
 
@@ -50,6 +53,7 @@ def test_the_command_a_person_types(whole, wording):
 
 def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_too(whole):
     suite, _ = whole
+    assert not list((suite.folder / "temporary").iterdir())
     documents = sorted((suite.results / "output").glob("*/local/host/host/*/result.json"))
     assert [file.parent.name for file in documents] == CHECKS
     assert all(load(file)["outcome"]["status"] == "good" for file in documents)
@@ -69,7 +73,9 @@ def test_everything_lies_in_the_results_folder_arguments_of_check_and_partition_
     with sqlite3.connect(suite.results / "results.db") as database:
         assert database.execute("SELECT COUNT(*) FROM sessions").fetchone() == (1,)
     # Nothing beside it.
-    assert {entry.name for entry in suite.folder.iterdir()} == {"bin", "results", "fake.log"}
+    assert {entry.name for entry in suite.folder.iterdir()} == {
+        "bin", "results", "fake.log", "temporary",
+    }  # fmt: skip
     # What each program got.
     arguments = {
         file.parent.name: " ".join(load(file)["arguments"][1:])

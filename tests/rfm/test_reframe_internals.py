@@ -57,6 +57,7 @@ NEEDED = {
     "reframe.frontend.argparse:_Namespace.update_config": guard.install,
     "reframe.frontend.cli:generate_testcases": guard.install,
     "reframe.frontend.cli:getallnodes": guard.install,
+    "reframe.core.logging:configure_logging": guard.install,
     "reframe.frontend.executors:Runner.runall": guard.install,
     "reframe.frontend.ci:emit_pipeline": guard.install,
     "reframe.frontend.reporting:RunReport.store": guard.install,

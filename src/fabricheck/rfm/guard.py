@@ -56,6 +56,7 @@ def install(mark: Path | None = None) -> None:
     reframe_internals.refuse_doubtful_settings()
     reframe_internals.end_without_warning()
     reframe_internals.skip_ignored_warnings()
+    reframe_internals.remove_early_log()
     reframe_internals.watch_session(_measures)
     reframe_internals.around_run(_guard_run)
     reframe_internals.around_store(_guard_store)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import tempfile
 import warnings
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -134,6 +135,27 @@ def skip_ignored_warnings() -> None:
 
     for module in ("reframe.core.fields", "reframe.core.variables"):
         _wrap(module, "user_deprecation_warning", purpose, unless_ignored)
+
+
+def remove_early_log() -> None:
+    """Remove the log that ReFrame begins before it has read its settings.
+
+    Each start would leave a file `rfm-*.log` among the temporary files of its machine. Where the
+    settings fail, ReFrame names that log, and it stays.
+    """
+    purpose = "leave no file among the temporary ones"
+    adapter = _needed("reframe.core.logging", "getlogger", purpose)
+
+    def configured(original: Any, *args: object, **kwargs: object) -> None:
+        logger = _attribute(adapter(), "logger", purpose)
+        handlers = [] if logger is None else logger.handlers
+        files = [Path(each.baseFilename) for each in handlers if hasattr(each, "baseFilename")]
+        original(*args, **kwargs)
+        for file in files:
+            if file.match("rfm-*.log") and file.parent == Path(tempfile.gettempdir()):
+                file.unlink(missing_ok=True)
+
+    _wrap("reframe.core.logging", "configure_logging", purpose, configured)
 
 
 # A session: without these one that ran nothing, or less than it should, passes.
