@@ -11,6 +11,7 @@
 
 #include "harness/document.hpp"
 #include "harness/host.hpp"
+#include "harness/series.hpp"
 
 using namespace fabricheck;
 namespace fs = std::filesystem;

@@ -10,8 +10,8 @@
 #include <functional>
 #include <mutex>
 
-#include "harness/document.hpp"
 #include "harness/hip.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck {
 

@@ -6,10 +6,10 @@
 #include <utility>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck {
 

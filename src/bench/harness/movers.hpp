@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "harness/copy_rules.hpp"
-#include "harness/document.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck {
 

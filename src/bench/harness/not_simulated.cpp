@@ -1,4 +1,6 @@
 // What is measured is this machine: simulation.hpp without a simulated node.
+#include <nlohmann/json.hpp>
+
 #include "harness/simulation.hpp"
 
 namespace fabricheck {

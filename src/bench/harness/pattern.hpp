@@ -9,8 +9,8 @@
 
 #include <cstdint>
 
-#include "harness/document.hpp"
 #include "harness/hip.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck {
 

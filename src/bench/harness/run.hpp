@@ -11,6 +11,7 @@
 #include "harness/fault.hpp"
 #include "harness/launch.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "harness/table.hpp"
 
 namespace fabricheck {

@@ -1,7 +1,7 @@
 // Settings of the node or the job that change or prevent a measurement, by name.
 #pragma once
 
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>

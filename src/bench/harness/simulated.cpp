@@ -1,5 +1,6 @@
 // The simulated node: implements simulation.hpp, and replaces the machine as described there.
 #include <exception>
+#include <nlohmann/json.hpp>
 #include <optional>
 #include <simgrid/s4u.hpp>
 #include <string>

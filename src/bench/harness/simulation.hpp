@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 

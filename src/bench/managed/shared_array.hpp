@@ -6,12 +6,12 @@
 #include <string>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/hip.hpp"
 #include "harness/host.hpp"
 #include "harness/numa.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "managed/plan.hpp"
 #include "stream/kernels.hpp"
 

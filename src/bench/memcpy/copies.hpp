@@ -6,13 +6,13 @@
 #include <string>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/movers.hpp"
 #include "harness/numa.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "memcpy/plan.hpp"
 
 namespace fabricheck::copies {

@@ -8,9 +8,9 @@
 #include <string>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "mpi/network.hpp"
 #include "mpi/plan.hpp"
 #include "mpi/worker.hpp"

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/hip.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck {
 

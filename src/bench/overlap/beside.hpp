@@ -8,12 +8,12 @@
 #include <vector>
 
 #include "harness/concurrent.hpp"
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/movers.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "memcpy/copies.hpp"
 #include "overlap/compute.hpp"
 

@@ -3,9 +3,9 @@
 
 #include <cstdint>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/hip.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck::overlap {
 

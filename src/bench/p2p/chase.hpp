@@ -4,10 +4,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/hip.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 
 namespace fabricheck::p2p {
 

@@ -9,12 +9,12 @@
 #include <utility>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/movers.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "p2p/chase.hpp"
 #include "p2p/plan.hpp"
 #include "stream/kernels.hpp"

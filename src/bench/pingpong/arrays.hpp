@@ -5,9 +5,9 @@
 #include <optional>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/hip.hpp"
+#include "harness/series.hpp"
 #include "pingpong/plan.hpp"
 
 namespace fabricheck::pingpong {

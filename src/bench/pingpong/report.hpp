@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "harness/document.hpp"
+#include "harness/series.hpp"
 #include "pingpong/plan.hpp"
 
 namespace fabricheck::pingpong {

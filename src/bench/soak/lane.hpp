@@ -5,10 +5,10 @@
 #include <memory>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/hip.hpp"
 #include "harness/movers.hpp"
+#include "harness/series.hpp"
 #include "p2p/plan.hpp"
 
 namespace fabricheck::soak {

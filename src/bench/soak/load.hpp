@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 #include <vector>
 
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "soak/lane.hpp"
 
 namespace fabricheck::soak {

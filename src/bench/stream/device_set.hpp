@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "harness/concurrent.hpp"
-#include "harness/document.hpp"
 #include "harness/fault.hpp"
 #include "harness/gate.hpp"
 #include "harness/hip.hpp"
 #include "harness/sampling.hpp"
+#include "harness/series.hpp"
 #include "stream/kernels.hpp"
 
 namespace fabricheck::stream {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "harness/command_line.hpp"
-#include "harness/document.hpp"
 #include "harness/hip.hpp"
 #include "harness/pattern.hpp"
+#include "harness/series.hpp"
 #include "harness/vocabulary.hpp"
 
 namespace fabricheck::stream {
