@@ -33,7 +33,7 @@ elseif(FABRICHECK_RUNTIME STREQUAL "sim")
     src/runtime/sim/streams.cpp)
   target_include_directories(fabricheck_sim_runtime PUBLIC src/bench src/runtime/cpu src/runtime/sim)
   string(REGEX MATCH "^([0-9]+)\\.([0-9]+)" _ "${SIMGRID_VERSION}")
-  target_compile_definitions(fabricheck_sim_runtime PRIVATE
+  target_compile_definitions(fabricheck_sim_runtime PUBLIC FABRICHECK_SIM_RUNTIME PRIVATE
     FABRICHECK_SIMGRID_MAJOR=${CMAKE_MATCH_1} FABRICHECK_SIMGRID_MINOR=${CMAKE_MATCH_2})
   target_link_libraries(fabricheck_sim_runtime
     PUBLIC OpenMP::OpenMP_CXX nlohmann_json::nlohmann_json PkgConfig::SIMGRID)
