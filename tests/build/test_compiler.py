@@ -1,4 +1,4 @@
-"""`make programs` compiles a new build by Clang if it is here with OpenMP, else as CMake chooses."""
+"""`make programs` compiles by Clang where it is here with OpenMP, else as CMake chooses."""
 
 import subprocess
 from pathlib import Path
