@@ -60,7 +60,7 @@ site_configuration = {
                     "name": "sim-mi250x",
                     "descr": "A simulated node with four AMD MI250X (eight devices)",
                     "environs": ["sim"],
-                    **clusters.reached_here(),
+                    **clusters.reached_here(jobs=len(os.sched_getaffinity(0))),
                     "features": [
                         "devices",
                         "several_devices",

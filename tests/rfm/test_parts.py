@@ -350,15 +350,38 @@ def test_a_folder_without_sites(tmp_path):
         sites.gather(tmp_path)
 
 
-def check_on(scheduler, name="a:x", tags=()):
-    partition = SimpleNamespace(fullname=name, scheduler=SimpleNamespace(registered_name=scheduler))
-    return SimpleNamespace(current_partition=partition, tags=set(tags))
+class OwnCheck(SimpleNamespace):
+    """Stands in for a check of this suite, which is known by its module."""
+
+    __module__ = "fabricheck.rfm.base"
+
+
+def check_on(scheduler, name="a:x", tags=(), made=OwnCheck, runtime="host", repeats=""):
+    return made(
+        current_partition=SimpleNamespace(
+            fullname=name, scheduler=SimpleNamespace(registered_name=scheduler)
+        ),
+        current_environ=SimpleNamespace(extras={"runtime": runtime}),
+        tags=set(tags),
+        repeats=repeats,
+    )
 
 
 def test_local_partitions_measure_one_after_the_other():
-    host, simulated = check_on("local", "local:host"), check_on("local", "local:sim")
-    assert guard._waits(host, [simulated]) and guard._waits(host, [host])
+    host, gpu = check_on("local", "local:host"), check_on("local", "local:gpu")
+    assert guard._waits(host, [gpu]) and guard._waits(host, [host])
     assert not guard._waits(host, []) and not guard._waits(host, [check_on("slurm")])
+
+
+def test_simulated_checks_run_beside_each_other_and_never_beside_one_that_measures():
+    host, simulated = check_on("local"), check_on("local", runtime="sim")
+    assert not guard._waits(simulated, [simulated]) and not guard._waits(simulated, [])
+    assert guard._waits(simulated, [simulated, host]) and guard._waits(host, [simulated])
+    repeating = check_on("local", runtime="sim", repeats="stream_local")
+    assert guard._waits(repeating, [simulated]) and not guard._waits(repeating, [])
+    # A test of somebody else measures this host wherever it runs.
+    plain = check_on("local", runtime="sim", made=SimpleNamespace)
+    assert guard._waits(plain, [simulated]) and guard._waits(simulated, [plain])
 
 
 def test_other_partitions_are_left_to_their_scheduler():

@@ -110,11 +110,13 @@ def _guard_run(original: Any, runner: Any, testcases: Any, *args: Any, **kwargs:
     return result
 
 
-def _turn(case: Any) -> tuple[int, str]:
+def _turn(case: Any) -> tuple[bool, int, str]:
     """Return when a check runs: first the binding of ranks, since it affects all that is measured,
     and last what repeats the first measurements; the others by their files.
 
-    ReFrame has the files in the order of the file system, which is another one elsewhere.
+    Those of simulated nodes run behind all others: beside each other they would take the place of
+    what measures this machine alone. ReFrame has the files in the order of the file system,
+    which is another one elsewhere.
     """
     if getattr(case.check, "runs_first", False):
         part = 0
@@ -122,7 +124,8 @@ def _turn(case: Any) -> tuple[int, str]:
         part = 2
     else:
         part = 1
-    return part, inspect.getfile(type(case.check))
+    simulated = _is_simulated(case.check, case.environ)
+    return simulated, part, inspect.getfile(type(case.check))
 
 
 def _say_next() -> None:
@@ -169,11 +172,15 @@ def _own_nodes(session: StartedSession, testcases: Iterable[Any]) -> Iterator[No
 def _waits(check: Any, running: Sequence[Any]) -> bool:
     """Return whether a check must wait for what runs.
 
-    All local partitions measure one node. Checks of the network wait for each other, because they
-    share its links.
+    All local partitions measure one node. Checks of a simulated one measure nothing of it, and wait
+    for each other only where one repeats another. Checks of the network wait for each other,
+    because they share its links.
     """
     if _is_local(check.current_partition):
-        return any(_is_local(other.current_partition) for other in running)
+        beside = [other for other in running if _is_local(other.current_partition)]
+        if _is_simulated(check, check.current_environ) and not getattr(check, "repeats", ""):
+            beside = [other for other in beside if not _is_simulated(other, other.current_environ)]
+        return bool(beside)
     here = [other for other in running if other.current_partition is check.current_partition]
     of_network = NETWORK in check.tags and any(NETWORK in other.tags for other in here)
     # A job for a node that another check uses would wait, and take the place of one for another.
@@ -186,6 +193,11 @@ def _waits(check: Any, running: Sequence[Any]) -> bool:
 def _measures(case: Any) -> bool:
     """Whether a case measures its partition: a plain test on a simulated one measures this host."""
     return not (is_plain(case.check) and case.environ.extras.get("runtime") == "sim")
+
+
+def _is_simulated(check: Any, environ: Any) -> bool:
+    """Whether a check measures nothing here; a plain test measures this host wherever it runs."""
+    return bool(environ.extras.get("runtime") == "sim") and not is_plain(check)
 
 
 def _is_local(partition: Any) -> bool:

@@ -126,18 +126,18 @@ def reached(
     return row.partition(queue, [*options, *requested], variables, backend)
 
 
-def reached_here(environment: Mapping[str, str] | None = None) -> dict[str, Any]:
+def reached_here(environment: Mapping[str, str] | None = None, jobs: int = 1) -> dict[str, Any]:
     """Return scheduler, launcher and access of a partition of this machine.
 
     Where ``FABRICHECK_HOSTS`` lists hosts, it is these, by ssh.
 
     :param environment: that of the session; by default that of this process.
+    :param jobs: checks that run here at the same time; those that measure one node never overlap.
     """
     variables = os.environ if environment is None else environment
     if variables.get(HOSTS):
         return reached("", by="ssh", environment=variables)
-    # Measuring checks of one node never overlap.
-    return {"scheduler": "local", "launcher": "local", "max_jobs": 1}
+    return {"scheduler": "local", "launcher": "local", "max_jobs": jobs}
 
 
 def of_this_job(
