@@ -84,13 +84,13 @@ def test_modules_that_are_assumed_to_go_together_are_loaded_together():
 
 
 def test_no_shipped_partition_without_jobs_measures_twice_at_once(monkeypatch):
-    """Where no scheduler gives a job its node alone, `max_jobs` does."""
+    """Where no scheduler gives a job its node alone, `max_jobs` does; what is simulated needs none."""
     monkeypatch.setenv("FABRICHECK_NODE", "mi300x")
     without_jobs = {}
     for file in sorted((checkout.ROOT / "config" / "sites").glob("*.py")):
         for system in runpy.run_path(str(file))["site_configuration"]["systems"]:
             for partition in system["partitions"]:
-                if partition["scheduler"] == "local":
+                if partition["scheduler"] == "local" and "simulated" not in partition["features"]:
                     name = f"{system['name']}:{partition['name']}"
                     without_jobs[name] = partition.get("max_jobs")
     assert {"local:host", "h200:x8"} <= without_jobs.keys()
