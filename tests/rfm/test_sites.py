@@ -84,7 +84,7 @@ def test_modules_that_are_assumed_to_go_together_are_loaded_together():
 
 
 def test_no_shipped_partition_without_jobs_measures_twice_at_once(monkeypatch):
-    """Where no scheduler gives a job its node alone, `max_jobs` does; what is simulated needs none."""
+    """Where no scheduler gives a job its node alone, `max_jobs` does, but for what is simulated."""
     monkeypatch.setenv("FABRICHECK_NODE", "mi300x")
     without_jobs = {}
     for file in sorted((checkout.ROOT / "config" / "sites").glob("*.py")):
