@@ -384,6 +384,15 @@ def test_simulated_checks_run_beside_each_other_and_never_beside_one_that_measur
     assert guard._waits(plain, [simulated]) and guard._waits(simulated, [plain])
 
 
+def test_what_measures_this_machine_runs_before_simulated_nodes():
+    def case(runtime, **check):
+        environ = SimpleNamespace(extras={"runtime": runtime})
+        return SimpleNamespace(check=OwnCheck(**check), environ=environ)
+
+    first, again = case("sim", runs_first=True), case("host", repeats="stream_local")
+    assert sorted([first, again], key=guard._turn) == [again, first]
+
+
 def test_other_partitions_are_left_to_their_scheduler():
     assert not guard._waits(check_on("slurm"), [check_on("slurm", "a:y"), check_on("local")])
 
