@@ -82,7 +82,7 @@ programs:
 	  :; \
 	elif [ -e build/cpu/CMakeCache.txt ]; then \
 	  export CXX="$$(sed -n 's/^CMAKE_CXX_COMPILER:[A-Z]*=//p' build/cpu/CMakeCache.txt)"; \
-	elif echo '#include <omp.h>' | "$(COMPILER)" -fopenmp -x c++ -fsyntax-only - 2> /dev/null; then \
+	elif "$(COMPILER)" -fopenmp -x c++ -fsyntax-only - <<< '#include <omp.h>' 2> /dev/null; then \
 	  export CXX="$${CXX:-$(COMPILER)}"; \
 	fi; \
 	if [[ "$(COMPILER):$${CXX:-}" == clang*clang* ]] && type -P ld.lld-15 > /dev/null; then \

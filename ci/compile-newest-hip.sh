@@ -20,7 +20,7 @@ fail() {
 make_chroot() {
   local mirror setting options=()
   mirror=$(apt-get indextargets --format '$(LABEL) $(REPO_URI)' 2> /dev/null \
-    | awk '$1 == "Debian" {print $2; exit}')
+    | awk '$1 == "Debian" && !found++ {print $2}')
   [ -n "$mirror" ] || fail 3 "apt knows no mirror of Debian: run it on Debian, after apt-get update"
   while read -r setting; do
     options+=("--aptopt=$setting")

@@ -50,6 +50,6 @@ if "$bin/reframe" --nocolor --system=local:sim-mi250x --mode=smoke -r > "$folder
   "$bin/fabricheck" verdict || broken=1
 else
   broken=1
-  grep -E 'ERROR|error:|FAILED|Reason' "$folder/session.log" | head -n 20 || tail -n 5 "$folder/session.log"
+  grep -m 20 -E 'ERROR|error:|FAILED|Reason' "$folder/session.log" || tail -n 5 "$folder/session.log"
 fi
 exit $broken

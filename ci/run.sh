@@ -80,12 +80,14 @@ if [ "$system" = local:gpu ]; then
     || fail "the bundle's programs are for GPUs of NVIDIA, and its driver shows none: in a checkout make run measures this machine (docs/any-node.md)"
   [ "$gpus" != none ] || fail "this machine has no GPU: neither AMD's nor NVIDIA's driver shows one"
   # Ranks are placed as Open MPI 5 takes it, and their device buffers go by a UCX that knows devices.
+  # grep reads to the end: by -q it stops at a match, the program that still prints is killed, and
+  # pipefail takes that for a no.
   mpi=OFF ranks="none (no Open MPI 5 with such a UCX); E6, E9, E10, E12 and E15 are left out"
   if [ -n "$bundled" ]; then
     mpi=ON ranks="of the bundle"
-  elif mpirun --version 2> /dev/null | grep -q '^mpirun (Open MPI) 5' \
-    && ucx_info -d 2> /dev/null | grep -qE "Transport: (cuda|rocm)_"; then
-    mpi=ON ranks=$(mpirun --version | head -1)
+  elif mpirun --version 2> /dev/null | grep '^mpirun (Open MPI) 5' > /dev/null \
+    && ucx_info -d 2> /dev/null | grep -E "Transport: (cuda|rocm)_" > /dev/null; then
+    mpi=ON ranks=$(mpirun --version | sed -n 1p)
   fi
   tests=${FABRICHECK_RCCL_TESTS:-${FABRICHECK_NCCL_TESTS:-}}
   say "GPUs          $gpus"
@@ -121,7 +123,7 @@ if [ "$system" = local:gpu ]; then
     else
       if [ -n "$found" ]; then
         why=
-        ompi_info --parsable 2> /dev/null | grep -qE '^mca:accelerator:(cuda|rocm):' \
+        ompi_info --parsable 2> /dev/null | grep -E '^mca:accelerator:(cuda|rocm):' > /dev/null \
           || why="; it is built without CUDA and ROCm"
         say "MPI crashes on buffers of devices in $found, which are left out$why"
       fi

@@ -67,7 +67,7 @@ get() {
 if command -v dpkg-query > /dev/null; then
   missing=()
   while read -r package; do
-    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep -q 'ok installed' \
+    dpkg-query -W -f '${Status}' "$package" 2> /dev/null | grep 'ok installed' > /dev/null \
       || missing+=("$package")
   done < <(cat "${lists[@]}")
   if [ ${#missing[@]} -gt 0 ]; then

@@ -36,7 +36,7 @@ made() {
   readarray -t builds < <(find build/*/.ninja_log -newer "$folder/before" 2> /dev/null)
   python3 ci/spent.py units "${builds[@]}"
   [ ! -f "$folder/tests.xml" ] || python3 ci/spent.py tests "$folder/tests.xml"
-  [ "$2" != run ] || python3 ci/spent.py checks "$(ls -t results/reports/run-*.json | head -n 1)"
+  [ "$2" != run ] || python3 ci/spent.py checks "$(ls -t results/reports/run-*.json | sed -n 1p)"
 }
 
 # start NAME COMMAND...: the least of five.

@@ -15,7 +15,7 @@ from fabricheck.core.checkout import ROOT
 #: Records its call; what it prints is in a file of its name.
 TOOL = """#!/bin/bash
 echo "{name} $*" >> {calls}
-[ ! -f {says} ] || cat {says}
+[ ! -f {says} ] || cat {says} || exit
 exit {code}
 """
 
@@ -94,7 +94,11 @@ def test_gpus_are_built_for_drafted_and_measured(machine):
 
 
 def test_gpus_of_amd_take_rocm_and_an_mpi_that_knows_devices(machine):
-    says = {"mpirun": "mpirun (Open MPI) 5.0.5\n", "ucx_info": "#   Transport: rocm_ipc\n"}
+    more = "#  a line of hundreds after it\n" * 5000
+    says = {
+        "mpirun": "mpirun (Open MPI) 5.0.5\n" + more,
+        "ucx_info": "#   Transport: rocm_ipc\n" + more,
+    }
     ended = machine("smoke", files=FOUR_MI250X, compilers=["hipcc"], says=says)
     assert ended.returncode == 0, ended.stderr
     assert "8 of AMD" in ended.stdout and "mpirun (Open MPI) 5.0.5" in ended.stdout
