@@ -33,7 +33,8 @@ made() {
   MAKE_TIMED=$folder/recipes once "$1" \
     make SHELL="$PWD/ci/timed.sh" PYTEST_OPTIONS="--junitxml=$folder/tests.xml" "$2"
   python3 ci/spent.py recipes "$folder/recipes"
-  readarray -t builds < <(find build/*/.ninja_log -newer "$folder/before" 2> /dev/null)
+  readarray -t builds < <(find build -name '*.o' -newer "$folder/before" 2> /dev/null \
+    | cut -d / -f 1-2 | sort -u | sed 's,$,/.ninja_log,')
   python3 ci/spent.py units "${builds[@]}"
   [ ! -f "$folder/tests.xml" ] || python3 ci/spent.py tests "$folder/tests.xml"
   [ "$2" != run ] || python3 ci/spent.py checks "$(ls -t results/reports/run-*.json | sed -n 1p)"

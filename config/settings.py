@@ -103,6 +103,10 @@ _general = {
     "report_file": str(RESULTS / "reports" / "run-{sessionid}.json"),
 }
 
+# A dry run starts nothing, and yet ReFrame pauses after each check: for 0.1 s by its own rate.
+if "--dry-run" in sys.argv:
+    _general["poll_rate_max"] = 1000
+
 # ReFrame polls the end of a check ever more rarely, after 10 s once a second, as suits the
 # scheduler of a cluster. Without a scheduler that only delays each check.
 _without_queue = [

@@ -8,10 +8,12 @@ import socket
 import sqlite3
 import statistics
 import time
+from types import SimpleNamespace
 
 import pytest
 import yaml
 from reframe.frontend import executors
+from reframe.frontend.executors import policies
 
 from fabricheck.core.errors import UsageError
 from fabricheck.results import requested_nodes
@@ -150,6 +152,19 @@ def test_dry_run(suite):
     assert list((suite.results / "reports").iterdir()) == []
     assert not (suite.results / "perflogs").exists()
     assert not (suite.results / "results.db").exists()
+
+
+def test_a_dry_run_pauses_after_no_check(suite, monkeypatch):
+    pauses = []
+
+    def sleep(seconds):
+        pauses.append(seconds)
+        time.sleep(seconds)
+
+    monkeypatch.setattr(policies, "time", SimpleNamespace(time=time.time, sleep=sleep))
+    suite.topics = ()
+    assert suite("--system=frontier", "--dry-run").status == 0
+    assert len(pauses) > 15 and max(pauses) <= 0.0011
 
 
 def test_describe_names_the_metrics(suite):

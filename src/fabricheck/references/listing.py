@@ -98,8 +98,6 @@ def ask(
             **os.environ,
             ENV_RESULTS: folder,
             ENV_METRICS: str(file),
-            # No job of a dry run has to be awaited: ReFrame would wait 0.1 s for each check.
-            "RFM_POLL_RATE_MAX": "1000",
         }
         if references is not None:
             environment[PREFIX_VARIABLE] = str(references)
