@@ -77,7 +77,8 @@ print(next((str(one) for one in folders if (one / "libnccl.so.2").exists()), "")
   fi
   if [ -n "$nccl" ]; then
     libraries+=:$nccl
-  elif ! { PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null | grep -q 'libnccl\.so\.2 '; }; then
+  elif ! { PATH=$PATH:/sbin:/usr/sbin ldconfig -p 2> /dev/null \
+    | grep 'libnccl\.so\.2 ' > /dev/null; }; then
     fail "there is no libnccl.so.2 here for nccl-tests; name its folder by FABRICHECK_NCCL_LIBRARY=..."
   fi
   tools+="export FABRICHECK_NCCL_TESTS=\"$bundle/nccl-tests\""$'\n'

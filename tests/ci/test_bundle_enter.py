@@ -219,7 +219,10 @@ def test_nccl_of_the_python_is_found(bundle, checkout, tmp_path):
 
 
 def test_nccl_of_the_system_needs_no_folder(bundle, checkout):
-    listed = "#!/bin/sh\necho '	libnccl.so.2 (libc6,x86-64) => /usr/lib/libnccl.so.2'\n"
+    # With thousands of others.
+    listed = (
+        "#!/bin/sh\necho '	libnccl.so.2 (libc6,x86-64) => /usr/lib/libnccl.so.2'\nseq 50000\n"
+    )
     tools = checkout.parent / "system"
     write(tools / "ldconfig", listed)
     (tools / "ldconfig").chmod(0o755)
