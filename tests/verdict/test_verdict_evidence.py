@@ -15,6 +15,7 @@ from fabricheck.report import scheduler
 from fabricheck.results import observed
 from fabricheck.results.other_devices import explained
 from session_builder import (
+    HOST,
     PARTITION,
     SessionBuilder,
     crashed_node,
@@ -327,6 +328,17 @@ def test_other_devices_in_another_number_are_a_setting(tmp_path, number, device)
     document = factories.on_h200(number)
     document["devices"] = [one | device for one in document["devices"]]
     assert own_rules(of_h200(tmp_path, document)) == {"setting"}
+
+
+def test_what_another_runtime_measured_is_not_believed(tmp_path):
+    document = factories.document()
+    document["program"]["runtime"] = "cuda"
+    case = good_case(node=None, where=HOST)
+    results = SessionBuilder(tmp_path).add(case, document).write()
+    (found,) = judge(results).values()
+    assert rules(found) == {"not-believed"}
+    (reason,) = found.reasons
+    assert "ran with runtime cuda; environment host states host" in reason.sentence
 
 
 #: A single machine, with the name of a node model or the file of one.
